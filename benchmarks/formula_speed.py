@@ -212,7 +212,7 @@ def peer(case: Case) -> Callable[..., Any]:
     formula = case.formula
     names = [*(each.name for each in formula.inputs), *formula.scalars]
     scope: dict[str, Any] = {"torch": torch, "F": functional, "_packed": _packed, **case.sizes}
-    text = f"def peer({', '.join(names)}):\n    return _packed({case.entry.torch})\n"
+    text = f"def peer({', '.join(names)}):\n    return _packed(({case.entry.torch}))\n"
     exec(compile(text, case.entry.name, "exec"), scope)  # the catalogue is our own file
     return cast(Callable[..., Any], scope["peer"])
 

@@ -126,7 +126,7 @@ def run_code(
                 return program
             grid = tuple(evaluated(each, sizes) for each in launch.grid)
             arguments = _arguments(code, launch, held, scalars, sizes)
-            shape = Launch((grid[0], grid[1], grid[2]), launch.block, launch.shared_bytes)
+            shape = Launch((grid[0], grid[1], grid[2]), launch.block, launch.shared_at(sizes))
             result = run(program, shape, arguments, most_lane_steps=most_lane_steps, with_traffic=False)
             faults += result.faults
             spent += result.lane_steps
@@ -156,7 +156,7 @@ def counted(
             if isinstance(program, Missing):
                 return program
             grid = tuple(evaluated(each, sizes) for each in launch.grid)
-            shape = Launch((grid[0], grid[1], grid[2]), launch.block, launch.shared_bytes)
+            shape = Launch((grid[0], grid[1], grid[2]), launch.block, launch.shared_at(sizes))
             threads = math.prod(launch.block)
             blocks = min(math.prod(grid), max(1, COUNTED_THREADS // threads))
             ran = run(

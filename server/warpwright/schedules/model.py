@@ -20,20 +20,25 @@ class Pointwise:
     packs: int = 1
 
 
+Keep = Literal["registers", "shared", "reload"]
+"""Where a row stays between passes: in registers, in shared memory, or nowhere, so that each pass reads it anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """`lanes` threads share a row: a part of a warp, a warp, or all of a block; `rows` of them share a block. A lane
-    reads `vector` elements at once and holds `per_lane` such packs, where the row is kept in registers; else it reads
-    the row anew for each pass. `online`: maximum and sum of exponentials in one pass. `stream`: results leave the
-    caches first."""
+    reads `vector` elements at once and holds `per_lane` such packs, where the row is kept in registers. `online`:
+    maximum and sum of exponentials in one pass. `stream`: results leave the caches first. `is_whole`: rows are whole
+    packs; else packs begin where memory's words do, and single lanes take what of a row lies before and behind."""
 
     lanes: int = 32
     rows: int = 4
     vector: int = 4
     per_lane: int = 8
-    keep: Literal["registers", "reload"] = "registers"
+    keep: Keep = "registers"
     online: bool = False
     stream: bool = False
+    is_whole: bool = True
 
     @property
     def capacity(self) -> int:

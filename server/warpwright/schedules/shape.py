@@ -168,6 +168,24 @@ def without_full_temporaries(shape: RowShape) -> RowShape:
     return with_stages(shape, left)
 
 
+def common_base(formula: Formula, shape: RowShape) -> Polynomial | None:
+    """Where rows begin in each array that has an own part for every row, of those that are read or written along
+    them; None where it is not the same for all, or where a result does not lie along its rows."""
+    tensors = tensors_of(replace(formula, stages=shape.stages))
+    made = {each.name for each in shape.stages if not each.primed}
+    found: list[Polynomial] = []
+    for stage in shape.stages:
+        loads = [each for each in _loads(stage) if each.tensor not in made]
+        bases = [along(tensors[each.tensor], each, shape.cols, formula.dims) for each in loads]
+        found += [each for each in bases if each and any(n in shape.rows for key in each for n in key)]
+        if shape.is_full(stage) and not stage.temporary:
+            own = along(tensors[stage.name], Load(stage.name, stage.own_index), shape.cols, formula.dims)
+            if own is None:
+                return None
+            found.append(own)
+    return found[0] if found and all(each == found[0] for each in found) else None
+
+
 def is_sum_of_shifted(shape: RowShape, stage: Stage) -> Stage | None:
     """For the sum over a row of exp(e - m), where m is the row's maximum of e: the stage of the maximum.
 

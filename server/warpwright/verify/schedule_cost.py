@@ -42,7 +42,7 @@ def predicted_us(
         taken = instance_of(resources, launch.kernel, launch.arguments)
         if taken is None:
             return Missing("instance", f"{launch.kernel} is not among what was compiled.", "")
-        shared = taken.shared_bytes + launch.shared_bytes
+        shared = taken.shared_bytes + launch.shared_at(sizes)
         fits = occupancy(arch, taken.registers, shared, math.prod(launch.block), taken.barriers)
         total += microseconds(Launched(work, math.prod(grid), fits.blocks, shared, array_bytes), machine)
     return total

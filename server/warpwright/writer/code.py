@@ -11,6 +11,8 @@ from warpwright.formulas.tree import Call, Expr, Name, Num, walk
 
 MOST_INDEX = 2**31 - 1
 """The largest index of 32 bits."""
+SHARED_MEMORY = 227 * 1024
+"""Bytes that a block may ask for on the GPUs that have most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +34,30 @@ class Kernel:
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One launch. The grid is of expressions over sizes, `index` the argument of a template: "int", "long long" or
-    "". `template` are the arguments of one that has others, `arrays` those that it gets for others of its kernel's."""
+    "". `template` are the arguments of one that has others, `arrays` those that it gets for others of its kernel's.
+    `shared_bytes` may hang on sizes, too."""
 
     kernel: str
     grid: tuple[Expr, Expr, Expr]
     block: tuple[int, int, int]
     index: str = ""
-    shared_bytes: int = 0
+    shared_bytes: Expr | int = 0
     template: tuple[str, ...] = ()
     arrays: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def asks_for_shared(self) -> bool:
         """Whether it needs more shared memory than each GPU gives without being asked: a path that others follow."""
-        return self.shared_bytes > 48 * 1024
+        return self.most_shared > 48 * 1024
+
+    @property
+    def most_shared(self) -> int:
+        """The bytes of shared memory, or the most that any size asks for."""
+        return self.shared_bytes if isinstance(self.shared_bytes, int) else SHARED_MEMORY
+
+    def shared_at(self, sizes: Mapping[str, int]) -> int:
+        """The bytes of shared memory at some sizes."""
+        return self.shared_bytes if isinstance(self.shared_bytes, int) else evaluated(self.shared_bytes, sizes)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -165,7 +177,7 @@ def _possible(paths: Sequence[Path]) -> Iterator[Path]:
 def _takes_all(path: Path, later: Path) -> bool:
     """Whether nothing is left for a later path."""
     aligned = all(later.aligned.get(name, 1) % size == 0 for name, size in path.aligned.items())
-    asked, wanted = (max((o.shared_bytes for o in p.launches if o.asks_for_shared), default=0) for p in (path, later))
+    asked, wanted = (max((o.most_shared for o in p.launches if o.asks_for_shared), default=0) for p in (path, later))
     return aligned and asked <= wanted and set(path.conditions) <= set(later.conditions)
 
 

@@ -32,8 +32,10 @@ from warpwright.writer.partition import Group, inlined, partition
 from warpwright.writer.pointwise import elements_each, pointwise
 from warpwright.writer.product_shape import is_product
 from warpwright.writer.products import candidates, products
-from warpwright.writer.reduction import Round, reduced, rounds
-from warpwright.writer.rows import WrittenRows, rows_kernel, rows_path
+from warpwright.writer.reduction import reduced
+from warpwright.writer.reduction_rounds import Round, rounds
+from warpwright.writer.row_paths import rows_path
+from warpwright.writer.rows import WrittenRows, rows_kernel
 from warpwright.writer.scan import apart, scan
 from warpwright.writer.scan import tried as scans_tried
 from warpwright.writer.scatter import start
@@ -264,15 +266,13 @@ class _Writing:
         for each in chosen:
             key = (each.keep, each.online, each.stream)
             if key not in made:
-                label = "rows" if each.keep == "registers" else "long_rows"
+                label = {"registers": "rows", "shared": "shared_rows", "reload": "long_rows"}[each.keep]
                 taken = [one.kernel.name for one in made.values()]
                 own = f"{name}_{label}" if f"{name}_{label}" not in taken else f"{name}_{label}_{len(made)}"
                 made[key] = rows_kernel(formula, shape, each, own)
             path = rows_path(formula, shape, each, made[key])
             if path is not None:
                 paths.append(path)
-                if not path.conditions and not path.aligned:
-                    break
         count = product([formula.dims[each] for each in shape.rows])
         return Made(tuple(each.kernel for each in made.values()), (Step(tuple(paths), count),))
 

@@ -71,6 +71,17 @@ def _of_any(name: str, body: str, comment: str = "", parameters: str = "T x") ->
     return Helper(f"{said}{head} {{\n    return {body};\n}}\n")
 
 
+def _with_nan(op: str, word: str, sign: str) -> Helper:
+    general = _of_any(f"{op}_of", f"a {sign} b || a != a ? a : b", f"The {word} one; a NaN is handed on.", "T a, T b")
+    return Helper(
+        f"{general.text}\n#if __CUDA_ARCH__ >= 800\n// The same in one instruction.\n"
+        f"__device__ __forceinline__ float {op}_of(float a, float b) {{\n"
+        f"    float {word};\n"
+        f'    asm("{op}.NaN.f32 %0, %1, %2;" : "=f"({word}) : "f"(a), "f"(b));\n'
+        f"    return {word};\n}}\n#endif\n"
+    )
+
+
 HELPERS: dict[str, Helper] = {
     "square": _of_any("square", "x * x"),
     "cube": _of_any("cube", "x * x * x"),
@@ -101,8 +112,8 @@ HELPERS: dict[str, Helper] = {
     "softplus": _of_any("softplus", "fmax(x, T(0)) + log1p(exp(-fabs(x)))", "log(1 + exp(x)) without overflow."),
     "relu": _of_any("relu", "x < T(0) ? T(0) : x", "A NaN stays one."),
     "sign": _of_any("sign", "x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0)", "Of a NaN 0."),
-    "max_of": _of_any("max_of", "a > b || a != a ? a : b", "The larger one; a NaN is handed on.", "T a, T b"),
-    "min_of": _of_any("min_of", "a < b || a != a ? a : b", "The smaller one; a NaN is handed on.", "T a, T b"),
+    "max_of": _with_nan("max", "larger", ">"),
+    "min_of": _with_nan("min", "smaller", "<"),
     "floor_div": Helper(
         "// Rounded down, as the modulo below expects; `/` rounds towards 0.\n"
         "template <typename T>\n__device__ __forceinline__ T floor_div(T a, T b) {\n"

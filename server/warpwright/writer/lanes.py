@@ -18,9 +18,75 @@ __device__ __forceinline__ Pack<T, kCount> load_pack(const T* from) {
 """
 
 STORE = """
+// By 16 bytes at once: of a plain assignment the compiler makes smaller stores where it unrolls a loop.
 template <typename T, int kCount>
 __device__ __forceinline__ void store_pack(T* to, const Pack<T, kCount>& from) {
-    *reinterpret_cast<Pack<T, kCount>*>(to) = from;
+    if constexpr (sizeof(from) % 16 == 0) {
+#pragma unroll
+        for (int part = 0; part < static_cast<int>(sizeof(from) / 16); ++part) {
+            __stwb(reinterpret_cast<uint4*>(to) + part, reinterpret_cast<const uint4*>(&from)[part]);
+        }
+    } else {
+        *reinterpret_cast<Pack<T, kCount>*>(to) = from;
+    }
+}
+"""
+
+COPY = """
+// From global to shared memory without a detour through registers, where a pack is large enough for it.
+template <int kCount, typename T>
+__device__ __forceinline__ void copy_pack(T* to, const T* from) {
+    constexpr int kBytes = sizeof(T) * kCount;
+    if constexpr (kBytes < 4) {
+        store_pack(to, load_pack<kCount>(from));
+    } else {
+        constexpr int kPart = kBytes < 16 ? kBytes : 16;
+#pragma unroll
+        for (int at = 0; at < kBytes; at += kPart) {
+            __pipeline_memcpy_async(reinterpret_cast<char*>(to) + at, reinterpret_cast<const char*>(from) + at, kPart);
+        }
+    }
+}
+"""
+
+LOAD_EACH = """
+// As load_pack, from anywhere.
+template <int kCount, typename T>
+__device__ __forceinline__ Pack<T, kCount> load_each(const T* from) {
+    Pack<T, kCount> pack;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) pack.at[k] = from[k];
+    return pack;
+}
+"""
+
+LOAD_SHIFTED = """
+// The pack at `first` of an array of `end` elements, put together from the two whole packs in which it lies: element by
+// element the cache would be asked kCount times.
+template <int kCount, typename T>
+__device__ __forceinline__ Pack<T, kCount> load_shifted(const T* array, int first, int end) {
+    const int over = first % kCount;
+    if (over == 0) return load_pack<kCount>(array + first);
+    if (sizeof(T) * kCount < 4 || first - over + 2 * kCount > end) return load_each<kCount>(array + first);
+    constexpr int kWords = sizeof(T) * kCount < 4 ? 1 : sizeof(T) * kCount / 4;
+    struct alignas(16) {
+        unsigned at[2 * kWords];
+    } words;
+    reinterpret_cast<Pack<T, kCount>*>(&words)[0] = load_pack<kCount>(array + first - over);
+    reinterpret_cast<Pack<T, kCount>*>(&words)[1] = load_pack<kCount>(array + first - over + kCount);
+    const unsigned bytes = over * sizeof(T);
+#pragma unroll
+    for (int step = kWords / 2; step > 0; step /= 2) {
+#pragma unroll
+        for (int word = 0; word + step < 2 * kWords; ++word) {
+            if (bytes & (4 * step)) words.at[word] = words.at[word + step];
+        }
+    }
+#pragma unroll
+    for (int word = 0; word < kWords; ++word) {
+        words.at[word] = __funnelshift_r(words.at[word], words.at[word + 1], 8 * (bytes % 4));
+    }
+    return reinterpret_cast<const Pack<T, kCount>&>(words);
 }
 """
 
@@ -111,12 +177,13 @@ MEETING = {"max": ("max_of",), "min": ("min_of",), "shifted": ("shifted_of",)}
 
 
 def row_reduction(op: str) -> str:
-    """All lanes of a row get the result."""
+    """All lanes of a row get the result. `kUse` numbers the calls in a kernel."""
     over_lanes = JOINED[op].format(a="value", b="other")
     over_warps = JOINED[op].format(a="value", b="partial[warp]")
     return f"""
-// All kLanes threads that share a row get the {op} of their values.
-template <int kLanes, typename T>
+// All kLanes threads that share a row get the {op} of their values. Each kUse has shared memory of its own, so that a
+// second call in a kernel need not wait for the first one's readers.
+template <int kLanes, int kUse = 0, typename T>
 __device__ __forceinline__ T row_{op}(T value) {{
 #pragma unroll
     for (int offset = kLanes < 32 ? kLanes / 2 : 16; offset > 0; offset /= 2) {{
@@ -130,46 +197,49 @@ __device__ __forceinline__ T row_{op}(T value) {{
         value = partial[0];
 #pragma unroll
         for (int warp = 1; warp < kLanes / 32; ++warp) value = {over_warps};
-        __syncthreads();  // the next reduction may write to `partial`
     }}
     return value;
 }}
 """
 
 
+def better_place(op: str) -> str:
+    """Of two values and their places the better one."""
+    sign = ">" if op == "argmax" else "<"
+    return f"""
+// `other` and its place instead of `value` where it wins: of equal ones the lowest place does, and a NaN does.
+template <typename T, typename Place>
+__device__ __forceinline__ void better_{op}(T& value, Place& place, T other, Place other_place) {{
+    const bool is_same = (other == value || (other != other && value != value)) && other_place < place;
+    if (other {sign} value || (other != other && value == value) || is_same) {{
+        value = other;
+        place = other_place;
+    }}
+}}
+"""
+
+
 def row_place(op: str) -> str:
     """All lanes of a row get the greatest or least value and the lowest index that has it; a NaN wins."""
-    sign = ">" if op == "argmax" else "<"
-    wins = f"other {sign} value || (other != other && value == value) || is_same"
-    same = "(other == value || (other != other && value != value)) && other_place < place"
-    test = wins
     return f"""
-// All kLanes threads that share a row get the value that wins and its place: of equal ones the lowest; a NaN wins.
-template <int kLanes, typename T>
-__device__ __forceinline__ void row_{op}(T& value, long long& place) {{
-    const auto meet = [&](T other, long long other_place) {{
-        const bool is_same = {same};
-        if ({test}) {{
-            value = other;
-            place = other_place;
-        }}
-    }};
+// All kLanes threads that share a row get the value that wins and its place. Each kUse has shared memory of its own.
+template <int kLanes, int kUse = 0, typename T, typename Place>
+__device__ __forceinline__ void row_{op}(T& value, Place& place) {{
 #pragma unroll
     for (int offset = kLanes < 32 ? kLanes / 2 : 16; offset > 0; offset /= 2) {{
         const T other = __shfl_xor_sync(0xffffffffu, value, offset);
-        meet(other, __shfl_xor_sync(0xffffffffu, place, offset));
+        better_{op}(value, place, other, __shfl_xor_sync(0xffffffffu, place, offset));
     }}
     if constexpr (kLanes > 32) {{
         __shared__ T values[kLanes / 32];
-        __shared__ long long places[kLanes / 32];
+        __shared__ Place places[kLanes / 32];
         if (threadIdx.x % 32 == 0) {{
             values[threadIdx.x / 32] = value;
             places[threadIdx.x / 32] = place;
         }}
         __syncthreads();
 #pragma unroll
-        for (int warp = 0; warp < kLanes / 32; ++warp) meet(values[warp], places[warp]);
-        __syncthreads();
+        for (int warp = 0; warp < kLanes / 32; ++warp) better_{op}(value, place, values[warp], places[warp]);
     }}
 }}
 """
@@ -179,6 +249,9 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Pack": (PACK, ()),
     "load_pack": (LOAD, ("Pack",)),
     "store_pack": (STORE, ("Pack",)),
+    "load_each": (LOAD_EACH, ("Pack",)),
+    "load_shifted": (LOAD_SHIFTED, ("Pack", "load_pack", "load_each")),
+    "copy_pack": (COPY, ("Pack", "load_pack", "store_pack")),
     "load_some": (LOAD_SOME, ("Pack", "load_pack")),
     "store_some": (STORE_SOME, ("Pack", "store_pack")),
     "add_pack_f32": (ADD_F32, ("Pack",)),
@@ -186,6 +259,7 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "add_pack_bf16": (add_halves("__nv_bfloat16", "__nv_bfloat162"), ("Pack",)),
     "stream_pack": (STREAM, ("Pack", "store_pack")),
     **{f"row_{op}": (row_reduction(op), MEETING.get(op, ())) for op in JOINED},
-    **{f"row_{op}": (row_place(op), ()) for op in ("argmax", "argmin")},
+    **{f"better_{op}": (better_place(op), ()) for op in ("argmax", "argmin")},
+    **{f"row_{op}": (row_place(op), (f"better_{op}",)) for op in ("argmax", "argmin")},
 }
 """The text of each, and what it calls."""

@@ -185,9 +185,7 @@ def _paths(text: Text, code: Code, step: Step) -> None:
         whole = [*each["other"]]
         for kind in ("small", "packed", "rest"):
             whole += [named[each[kind]]] if each[kind] in named else each[kind]
-        whole += [
-            f"has_shared({_called(code, one)}, {one.shared_bytes})" for one in path.launches if one.asks_for_shared
-        ]
+        whole += [f"has_shared({_called(code, one)}, {_shared(one)})" for one in path.launches if one.asks_for_shared]
         _lines(text, _broken(f"{'} else ' if number else ''}if (", whole, 116 - 4 * text.depth, ") {"))
         text.depth += 1
         if path.reason:
@@ -252,6 +250,10 @@ def _broken(head: str, tests: list[str], width: int, tail: str, sign: str = "&&"
     return [*lines, line]
 
 
+def _shared(launch: Launch) -> str:
+    return str(launch.shared_bytes) if isinstance(launch.shared_bytes, int) else host(launch.shared_bytes)
+
+
 def _called(code: Code, launch: Launch) -> str:
     """The name of the kernel or of its instance; a parameter of the same name would hide it."""
     arrays_here = {each.array for each in (*code.formula.tensors.values(), *code.temporaries)}
@@ -265,7 +267,7 @@ def _path(text: Text, code: Code, path: Path) -> None:
         kernel = code.kernel(each.kernel)
         args = [_argument(code, kernel, each, name) for name in kernel.parameters]
         called = _called(code, each)
-        head = f"{called}<<<{_dim3(each.grid)}, {_block(each.block)}, {each.shared_bytes}, stream>>>("
+        head = f"{called}<<<{_dim3(each.grid)}, {_block(each.block)}, {_shared(each)}, stream>>>("
         _lines(text, listed(args, head, ");", 116 - 4 * text.depth))
 
 

@@ -15,9 +15,8 @@ from warpwright.schedules.model import Pointwise
 from warpwright.writer.code import Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, unique
+from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, length_of, unique
 from warpwright.writer.pointwise import within_int
-from warpwright.writer.rows import length_of
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
 from warpwright.writer.types import NAMES, read

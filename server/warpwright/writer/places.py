@@ -37,6 +37,13 @@ def base_expression(
     return rebuilt(total or Num(0), lambda each: opaque.get(each.name, each) if isinstance(each, Name) else each)
 
 
+def length_of(length: Expr) -> Polynomial:
+    """The length of a row as a polynomial."""
+    found = polynomial(length)
+    assert found is not None
+    return found
+
+
 def inner_loads(load: Load) -> list[Load]:
     """Loads in the index of one."""
     return [node for part in load.index for node in walk(part) if isinstance(node, Load)]

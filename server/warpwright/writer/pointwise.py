@@ -248,10 +248,12 @@ def combined(scope: Scope, node: Reduce, name: str, value: str, of_body: Element
     for each in node.ranges[1:]:
         place = Call("+", (Call("*", (place, scope.formula.dims[each.name])), Name(each.name)))
     sign = ">" if node.op == "argmax" else "<"
-    nan = f" || (value != value && {name}_best == {name}_best)" if of_body.is_float else ""
+    wins = f"value {sign} {name}_best"
+    if of_body.is_float:  # a NaN wins, but not over another one
+        wins = f"!(value {'<=' if sign == '>' else '>='} {name}_best) && {name}_best == {name}_best"
     return [
         f"const {NAMES[of_body.name]} value = {value};",
-        f"if (value {sign} {name}_best{nan}) {{",
+        f"if ({wins}) {{",
         f"    {name}_best = value;",
         f"    {name} = {scope.expressions.of(place)};",
         "}",

@@ -86,7 +86,9 @@ def _kernels(kernels: Sequence[Kernel], codes: Sequence[Code]) -> list[str]:
     """The beginning of a file: includes, and in a namespace that is left open helpers and kernels."""
     types = {each for kernel in kernels for each in kernel.types}
     types |= {each.type for code in codes for each in code.formula.tensors.values()}
-    headers = ["algorithm", "climits", "cmath", "cstdint", "cuda_runtime.h", *headers_for(types)]
+    called = {each for kernel in kernels for each in kernel.helpers}
+    headers = ["algorithm", "climits", "cmath", "cstdint", *(["cuda_pipeline.h"] if "copy_pack" in called else [])]
+    headers += ["cuda_runtime.h", *headers_for(types)]
     includes = "\n".join(f"#include <{each}>" for each in headers)
-    helpers = helper_texts({each for kernel in kernels for each in kernel.helpers})
+    helpers = helper_texts(called)
     return [includes, "namespace {", *helpers, *(each.text for each in kernels)]
