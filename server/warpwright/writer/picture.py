@@ -24,6 +24,7 @@ def described(schedule: Schedule) -> str:
             shares = "shares" if lanes >= 32 else "share"
             own = f"each lane {_times(count)}{_elements(vector)}"
             several = f" A block has {rows} rows." if rows > 1 else ""
+            several += "" if schedule.is_whole else " Single lanes take what lies before and behind whole words."
             if keep == "registers":
                 kept = "keeps" if lanes >= 32 else "keep"
                 return f"{who} {shares} a row and {kept} it in registers: {own}.{several}"

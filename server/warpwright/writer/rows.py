@@ -205,9 +205,10 @@ def _kernel(rows: RowText, name: str) -> Kernel:
     lines = _body(rows)
     texts, parameters = scope.parameters(rows.index)
     whole = ", bool kWhole" if rows.base is not None else ""
+    why: list[str] = []
     if rows.in_registers:
+        why = ["// The 1 lets the compiler use all registers that such a block can have: without it, it spilled."]
         template = f"template <int kLanes, int kRows, int kPerLane, int {VECTOR}{whole}>"
-        # With the 1, the compiler may use all registers that such a block can have; without it, it would rather spill.
         bounds = "__launch_bounds__(kLanes * kRows, 1)"
     else:
         template, bounds = (
@@ -218,7 +219,7 @@ def _kernel(rows: RowText, name: str) -> Kernel:
     types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
     return Kernel(
         name,
-        "\n".join([template, *signature, *lines, "}"]),
+        "\n".join([*why, template, *signature, *lines, "}"]),
         parameters,
         False,
         rows.index,
