@@ -18,16 +18,24 @@ __device__ __forceinline__ Pack<T, kCount> load_pack(const T* from) {
 """
 
 STORE = """
-// By 16 bytes at once: of a plain assignment the compiler makes smaller stores where it unrolls a loop.
 template <typename T, int kCount>
 __device__ __forceinline__ void store_pack(T* to, const Pack<T, kCount>& from) {
+    *reinterpret_cast<Pack<T, kCount>*>(to) = from;
+}
+"""
+
+STORE_GLOBAL = """
+// As store_pack, to global memory, by 16 bytes at once: of an assignment the compiler makes smaller stores where it
+// unrolls a loop.
+template <typename T, int kCount>
+__device__ __forceinline__ void store_global(T* to, const Pack<T, kCount>& from) {
     if constexpr (sizeof(from) % 16 == 0) {
 #pragma unroll
         for (int part = 0; part < static_cast<int>(sizeof(from) / 16); ++part) {
             __stwb(reinterpret_cast<uint4*>(to) + part, reinterpret_cast<const uint4*>(&from)[part]);
         }
     } else {
-        *reinterpret_cast<Pack<T, kCount>*>(to) = from;
+        store_pack(to, from);
     }
 }
 """
@@ -249,6 +257,7 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Pack": (PACK, ()),
     "load_pack": (LOAD, ("Pack",)),
     "store_pack": (STORE, ("Pack",)),
+    "store_global": (STORE_GLOBAL, ("Pack", "store_pack")),
     "load_each": (LOAD_EACH, ("Pack",)),
     "load_shifted": (LOAD_SHIFTED, ("Pack", "load_pack", "load_each")),
     "copy_pack": (COPY, ("Pack", "load_pack", "store_pack")),

@@ -166,7 +166,7 @@ def _store_pack(rows: RowText, stage: Stage, name: str) -> None:
     pack = f"{name}[{rows.pack_index}]" if name in rows.kept else name
     assert base is not None
     pointer = rows.pointer(tensor.array, tensor.type, base, [load], True)
-    helper = "stream_pack" if rows.stream else "store_pack"
+    helper = "stream_pack" if rows.stream else "store_global"
     guard = "if (is_row) " if rows.in_registers else ""
     rows.moved.append((tensor.array, tensor.type, base))
     if rows.is_single:
