@@ -152,7 +152,7 @@ def _path(made: Attention, scope: Scope, kernel: Kernel, schedule: FusedAttentio
         kernel.name, (blocks, Num(1), Num(1)), (schedule.threads, 1, 1), "", schedule.shared(head), template
     )
     reason = f"Tiles of {schedule.rows} x {schedule.keys} scores stay in registers, their softmax is online."
-    return Path((launch,), tuple(dict.fromkeys(conditions)), aligned, reason)
+    return Path((launch,), tuple(dict.fromkeys(conditions)), aligned, reason, schedule)
 
 
 def _counts(made: Attention) -> list[Expr]:

@@ -66,7 +66,7 @@ def bins(formula: Formula, group: Group, name: str, schedule: Bins) -> tuple[Ker
             template = ("int", str(vector), str(copies))
             launch = Launch(kernel.name, (grid, Num(1), Num(1)), (schedule.threads, 1, 1), "int", template=template)
             said = f"The places fit shared memory{f' {copies} times' if copies > 1 else ''}."
-            paths.append(Path((launch,), unique((fits, many, *small)), aligned if vector > 1 else {}, said))
+            paths.append(Path((launch,), unique((fits, many, *small)), aligned if vector > 1 else {}, said, schedule))
             if is_constant(fits) and evaluated(fits, {}):
                 break
     return kernel, paths

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.tree import Call, Expr, Name, Num, walk
+from warpwright.schedules.model import Schedule
 
 MOST_INDEX = 2**31 - 1
 """The largest index of 32 bits."""
@@ -68,12 +69,13 @@ class Launch:
 @dataclass(frozen=True, slots=True)
 class Path:
     """Launches that are right where all `conditions` over sizes hold and each of the arrays in `aligned` begins at a
-    multiple of so many bytes. `reason` is a comment that says when it is taken."""
+    multiple of so many bytes. `reason` is a comment that says when it is taken, `schedule` how the work is laid."""
 
     launches: tuple[Launch, ...]
     conditions: tuple[Expr, ...] = ()
     aligned: Mapping[str, int] = field(default_factory=dict)
     reason: str = ""
+    schedule: Schedule | None = None
 
 
 @dataclass(frozen=True, slots=True)

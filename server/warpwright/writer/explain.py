@@ -1,14 +1,17 @@
-"""How the work of a code is laid on blocks and threads, in words."""
+"""How the work of a code is laid on blocks and threads, in words and as pictures."""
 
 from __future__ import annotations
 
 from warpwright.formulas.tree import Expr, Num
+from warpwright.schedules.model import Schedule
 from warpwright.writer.code import Code, Path, Step
-from warpwright.writer.launch import host
+from warpwright.writer.decision import decided, host
+from warpwright.writer.picture import described, picture
 
 
 def explained(code: Code) -> str:
-    """One paragraph for each step: what decides between its paths, and the launches of each.
+    """For each step what decides between its paths, as the launch function tests it, and the launches of each; then
+    each schedule.
 
     >>> from warpwright.formulas.resolve import formula_of
     >>> from warpwright.writer.write import plain
@@ -28,19 +31,21 @@ def _extents(extents: tuple[Expr, ...]) -> str:
 
 
 def _step(step: Step) -> str:
-    lines = []
-    for number, path in enumerate(step.paths):
-        when = _when(path) or ("always" if len(step.paths) == 1 else "else")
-        lines.append(f"  {when}: " + "; then ".join(_launch(path, n) for n in range(len(path.launches))))
+    made = decided(step)
+    lines = [f"  {name} = {text}" for name, text in made.numbers]
+    lines += [f"  {name}: {' and '.join(tests)}" for tests, name in made.tests.items()]
+    schedules: dict[Schedule, str] = {}
+    for number, path in enumerate(made.paths):
+        when = " and ".join(made.conditions(path)) or ("always" if len(step.paths) == 1 else "else")
+        own = path.schedule
+        label = "" if own is None else schedules.setdefault(own, f"[{len(schedules) + 1}] ")
+        lines.append(f"  {when}: {label}" + "; then ".join(_launch(path, n) for n in range(len(path.launches))))
         if path.reason and number < len(step.paths) - 1:
             lines.append(f"    {path.reason}")
+    for schedule, label in schedules.items():
+        lines.append(f"  {label}{described(schedule)}")
+        lines += [f"      {line}" for line in picture(schedule).splitlines()]
     return "\n".join(lines)
-
-
-def _when(path: Path) -> str:
-    tests = [host(each) for each in path.conditions]
-    tests += [f"{name} starts at a multiple of {size} bytes" for name, size in path.aligned.items()]
-    return f"where {' and '.join(tests)}" if tests else ""
 
 
 def _launch(path: Path, number: int) -> str:

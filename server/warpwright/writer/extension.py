@@ -17,7 +17,8 @@ from warpwright.formulas.printer import printed, shown
 from warpwright.formulas.tree import Call, Expr, Name, Num
 from warpwright.formulas.types import TYPES, computed
 from warpwright.writer.code import Code
-from warpwright.writer.launch import host, signature
+from warpwright.writer.decision import host
+from warpwright.writer.launch import signature
 from warpwright.writer.text import Text, listed
 from warpwright.writer.types import NAMES, headers_for
 

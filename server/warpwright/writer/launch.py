@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import chain
 
 from warpwright.formulas.bounds import polynomial
 from warpwright.formulas.model import Formula, Tensor
-from warpwright.formulas.tree import Call, Expr, Name, Num, product, walk
+from warpwright.formulas.tree import Expr, Num, product
 from warpwright.formulas.types import TYPES, computed
-from warpwright.writer.code import MOST_INDEX, Code, Kernel, Launch, Path, Step, evaluated
+from warpwright.writer.code import Code, Kernel, Launch, Path, Step, evaluated
+from warpwright.writer.decision import LEVELS, decided, host, is_fixed
 from warpwright.writer.text import Text, listed
 from warpwright.writer.types import NAMES
-
-_LEVELS = {"*": 3, "//": 3, "%": 3, "+": 2, "-": 2, "<=": 1, "<": 1, ">=": 1, ">": 1, "==": 1}
-_SIGNS = {"//": "/"}
-
 
 HOST_HELPERS = {
     "is_aligned": "inline bool is_aligned(const void* p, size_t bytes) "
@@ -43,32 +37,6 @@ bool has_shared(Kernel* kernel, int bytes) {
 inline unsigned grid_of(long long blocks) { return blocks <= INT_MAX ? static_cast<unsigned>(blocks) : 0; }""",
 }
 """Functions on the host, by name; a text has those that it calls."""
-
-
-def host(node: Expr, least: int = 0) -> str:
-    """An expression over sizes in C++.
-
-    >>> host(Call("//", (Call("+", (Name("N"), Num(255))), Num(256))))
-    '(N + 255) / 256'
-    """
-    if _is_fixed(node):
-        value = evaluated(node, {})
-        below = MOST_INDEX - value
-        return f"INT_MAX{f' - {below}' if below else ''}" if 0 <= below < 1 << 20 else str(value)
-    match node:
-        case Name(name=name):
-            return name
-        case Call(name="min" | "max" as name, args=(left, right)):
-            return f"std::{name}<long long>({host(left)}, {host(right)})"
-        case Call(name=name, args=(left, right)):
-            level = _LEVELS[name]
-            text = f"{host(left, level)} {_SIGNS.get(name, name)} {host(right, level + 1)}"
-            return f"({text})" if level < least else text
-    raise ValueError(f"{node} is no expression over sizes")
-
-
-def _is_fixed(node: Expr) -> bool:
-    return not any(isinstance(each, Name) for each in walk(node))
 
 
 def signature(code: Code) -> list[str]:
@@ -144,7 +112,7 @@ def _lines(text: Text, lines: list[str]) -> None:
 def _bytes(tensor: Tensor) -> str:
     size = TYPES[tensor.type].bits // 8
     return (
-        f"aligned_bytes({host(product([*tensor.extents]), _LEVELS['*'])} * {size})"
+        f"aligned_bytes({host(product([*tensor.extents]), LEVELS['*'])} * {size})"
         if tensor.extents
         else "aligned_bytes(16)"
     )
@@ -152,7 +120,7 @@ def _bytes(tensor: Tensor) -> str:
 
 def _step(text: Text, code: Code, step: Step) -> None:
     """The first path that is right; tests that several paths share have a name."""
-    if _is_fixed(step.count):
+    if is_fixed(step.count):
         if evaluated(step.count, {}) and len(step.paths) > 1 and len(code.steps) > 1:
             with text.block(""):
                 _paths(text, code, step)
@@ -164,27 +132,17 @@ def _step(text: Text, code: Code, step: Step) -> None:
 
 
 def _paths(text: Text, code: Code, step: Step) -> None:
-    named_here: dict[Expr, Expr] = {}
-    names = {name: value for name, value in step.names.items() if not _is_fixed(value)}
-    *special, general = (_with_names(each, names) for each in step.paths)
-    for name, value in names.items():
-        if any(Name(name) in walk(node) for path in (*special, general) for node in _sizes_in(path)):
-            text(f"const long long {name} = {host(_replaced(value, named_here))};")
-            named_here[value] = Name(name)
+    made = decided(step)
+    for name, value in made.numbers:
+        text(f"const long long {name} = {value};")
+    *special, general = made.paths
     if not special:
         _path(text, code, general)
         return
-    tests = [_tests(each) for each in special]
-    named: dict[tuple[str, ...], str] = {}
-    for kind, name in (("packed", "is_packed"), ("small", "is_small"), ("rest", "has_rests")):
-        shared = Counter(each[kind] for each in tests)
-        for number, key in enumerate((key for key, count in shared.items() if count > 1 and key), 1):
-            named[key] = name if number == 1 else f"{name}_{number}"
-            _lines(text, _broken(f"const bool {named[key]} = ", list(key), 116 - 4 * text.depth, ";"))
-    for number, (path, each) in enumerate(zip(special, tests, strict=True)):
-        whole = [*each["other"]]
-        for kind in ("small", "packed", "rest"):
-            whole += [named[each[kind]]] if each[kind] in named else each[kind]
+    for tests, name in made.tests.items():
+        _lines(text, _broken(f"const bool {name} = ", list(tests), 116 - 4 * text.depth, ";"))
+    for number, path in enumerate(special):
+        whole = made.conditions(path)
         whole += [f"has_shared({_called(code, one)}, {_shared(one)})" for one in path.launches if one.asks_for_shared]
         _lines(text, _broken(f"{'} else ' if number else ''}if (", whole, 116 - 4 * text.depth, ") {"))
         text.depth += 1
@@ -194,48 +152,6 @@ def _paths(text: Text, code: Code, step: Step) -> None:
         text.depth -= 1
     with text.block("} else"):
         _path(text, code, general)
-
-
-def _with_names(path: Path, names: Mapping[str, Expr]) -> Path:
-    """The path with the names of expressions in their place."""
-    named: dict[Expr, Expr] = {value: Name(name) for name, value in names.items()}
-    launches = tuple(replace(each, grid=(_replaced(each.grid[0], named), *each.grid[1:])) for each in path.launches)
-    return replace(path, launches=launches, conditions=tuple(_replaced(each, named) for each in path.conditions))
-
-
-def _sizes_in(path: Path) -> Iterator[Expr]:
-    """The expressions over sizes that decide on a path and its grids."""
-    return chain(path.conditions, (each for launch in path.launches for each in launch.grid))
-
-
-def _replaced(node: Expr, named: Mapping[Expr, Expr]) -> Expr:
-    """The expression with others in the place of whole parts of it."""
-    if node in named:
-        return named[node]
-    if isinstance(node, Call):
-        return replace(node, args=tuple(_replaced(each, named) for each in node.args))
-    return node
-
-
-def _tests(path: Path) -> dict[str, tuple[str, ...]]:
-    """The tests of a path by kind: that rows are whole packs which begin where one may, that they are not, that indices
-    of 32 bits reach all."""
-    found: dict[str, list[str]] = {"packed": [], "small": [], "rest": [], "other": []}
-    for each in path.conditions:
-        found[_kind(each)].append(host(each, 1))
-    found["packed"] += [f"is_aligned({name}, {size})" for name, size in path.aligned.items()]
-    return {kind: tuple(tests) for kind, tests in found.items()}
-
-
-def _kind(test: Expr) -> str:
-    match test:
-        case Call(name="==", args=(Call(name="%"), Num(value=0))):
-            return "packed"
-        case Call(name="<=", args=(_, most)) if host(most).startswith("INT_MAX"):
-            return "small"
-        case Call(name=">=", args=(_, Num(value=1))):
-            return "rest"
-    return "other"
 
 
 def _broken(head: str, tests: list[str], width: int, tail: str, sign: str = "&&") -> list[str]:
@@ -284,7 +200,7 @@ def _dim3(grid: tuple[Expr, Expr, Expr]) -> str:
     used = list(grid)
     while len(used) > 1 and used[-1] == Num(1):
         used.pop()
-    texts = [host(each) if _is_fixed(each) else f"grid_of({host(each)})" for each in used]
+    texts = [host(each) if is_fixed(each) else f"grid_of({host(each)})" for each in used]
     return texts[0] if len(texts) == 1 else f"dim3({', '.join(texts)})"
 
 

@@ -301,5 +301,5 @@ def _paths(text: PacksText, kernel: Kernel, schedule: Pointwise, slack: int) -> 
         launch = Launch(kernel.name, (grid, Num(1), Num(1)), (schedule.threads, 1, 1), index, template=template)
         both = (*conditions, *small) if index == "int" else tuple(conditions)
         reason = said if index == "int" else "The same with indices of 64 bits."
-        found.append(Path((launch,), unique(both), aligned, reason))
+        found.append(Path((launch,), unique(both), aligned, reason, schedule))
     return found

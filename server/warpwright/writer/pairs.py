@@ -304,5 +304,5 @@ class _Pairs:
             many = [Call(">=", (count, Num(least)))] if least else []
             fits = [Call("<=", (batch, Num(MOST_BATCH)))] if found.batch else []
             reason = "Groups of threads share what is reduced." if schedule.parts > 1 else ""
-            made.append(Path((launch,), (*many, *fits, *small), reason=reason))
+            made.append(Path((launch,), (*many, *fits, *small), reason=reason, schedule=schedule))
         return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
-from warpwright.schedules.model import Columns, Pointwise, Rows, Schedule, Tile
+from warpwright.schedules.model import Bins, Columns, Pointwise, Rows, Scan, Schedule, Segments, Tile
 from warpwright.schedules.pairs import Pairs
 from warpwright.schedules.windows import Windows
 
@@ -40,6 +40,17 @@ def described(schedule: Schedule) -> str:
         case Tile(side=side, rows=rows, vector=vector):
             moved = f"{rows} rows at a time, {_elements(vector)} a thread"
             return f"A block turns {side} x {side} elements in shared memory, {moved}."
+        case Bins(threads=threads, blocks=blocks, vector=vector):
+            own = f"{_elements(vector)} a thread at once"
+            return (
+                f"Up to {blocks} blocks of {threads} threads gather in shared memory, {own}; then each adds its places."
+            )
+        case Scan(warps=warps, rows=rows, vector=vector, packs=packs):
+            several = f"; a block has {rows} rows" if rows > 1 else ""
+            own = f"each lane {_times(packs)}{_elements(vector)}{several}"
+            return f"{_warps_share(warps)} a row and keep it in registers: {own}."
+        case Segments(lanes=lanes):
+            return "A thread takes a segment." if lanes == 1 else f"{lanes} lanes share a segment."
         case Windows():
             return _window(schedule)
         case Pairs(bodies=bodies, parts=parts):
@@ -53,7 +64,10 @@ def described(schedule: Schedule) -> str:
                 f"others at a time. Each of {warps} warps has the scores of {rows // warps} rows and what they sum up "
                 "in registers; the softmax is online: where the largest score grows, the sums shrink."
             )
-    return ""
+
+
+def _warps_share(warps: int) -> str:
+    return "The lanes of a warp share" if warps == 1 else f"{warps} warps share"
 
 
 def _window(schedule: Windows) -> str:

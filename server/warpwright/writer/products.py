@@ -186,9 +186,9 @@ def _core(made: ProductText, schedule: CoreProduct, name: str, label: str, is_la
                 Launch(kernels[1].name, (count, Num(1), Num(1)), (256, 1, 1)),
             )
             reason = "The last tiles do not fill the GPU: several blocks share the depth of each."
-            paths.append(Path(launches, (*several, *conditions, *fits), aligned, reason))
+            paths.append(Path(launches, (*several, *conditions, *fits), aligned, reason, schedule))
     for vector, conditions, aligned in vectors:
         launch = Launch(kernels[0].name, (tiles, Num(1), Num(1)), block, template=(vector,))
         reason = "Rows are whole packs of 4." if vector == "4" else ""
-        paths.append(Path((launch,), (*enough, *conditions, *fits), aligned, reason))
+        paths.append(Path((launch,), (*enough, *conditions, *fits), aligned, reason, schedule))
     return Layout(kernels, paths, names, between)

@@ -173,5 +173,5 @@ def _paths(writer: Parts, first: Kernel, last: Kernel, schedule: Columns) -> lis
             both = (*enough, *conditions, *(reach if index == "int" else ()))
             blocks = Call("<=", (product([results, Num(lanes)]), Num(MOST_INDEX)))
             known = unique((*both, blocks))
-            paths.append(Path(launches, known, aligned, "Blocks share what is reduced."))
+            paths.append(Path(launches, known, aligned, "Blocks share what is reduced.", schedule))
     return paths

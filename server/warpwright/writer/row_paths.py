@@ -51,7 +51,7 @@ def rows_path(formula: Formula, shape: RowShape, schedule: Rows, made: WrittenRo
     left = unique(conditions)
     if any(is_constant(each) for each in left):  # and not true, or it would not be left
         return None
-    return Path((_launch(schedule, made, count, held),), left, aligned, _reason(schedule))
+    return Path((_launch(schedule, made, count, held),), left, aligned, _reason(schedule), schedule)
 
 
 def _launch(schedule: Rows, made: WrittenRows, count: Expr, held: Expr) -> Launch:

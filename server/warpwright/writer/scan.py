@@ -184,13 +184,15 @@ def _rows(
             grid = product([rows, ceiling(length, chains[vector].capacity)])
             launches = (fill, _row_launch(kernel, chains[vector], grid, index, is_chained=True))
             tests = unique((*few, *conditions, *(small if index == "int" else ())))
-            paths.append(Path(launches, tests, text.aligned(vector), "Few long rows are cut into parts."))
+            paths.append(
+                Path(launches, tests, text.aligned(vector), "Few long rows are cut into parts.", chains[vector])
+            )
         for each in _chosen(found, vector, wanted, sizes, length):
             grid = ceiling(rows, each.rows)
             fits = () if each.warps > 1 else (Call("<=", (length, Num(each.capacity))),)
             said = "Registers hold a row." if fits else ""
             launch = _row_launch(kernel, each, grid, "int", is_chained=False)
-            paths.append(Path((launch,), unique((*fits, *conditions, *small)), text.aligned(vector), said))
+            paths.append(Path((launch,), unique((*fits, *conditions, *small)), text.aligned(vector), said, each))
     last = for_length(8 * 32 * ROW, 1)
     paths.append(Path((_row_launch(kernel, last, rows, "long long", is_chained=False),)))
     return WrittenScan((fill_kernel, kernel), (Step(tuple(paths), product([rows, length])),), (told, ready))
@@ -233,7 +235,7 @@ def _columns(formula: Formula, found: Running, name: str, wanted: Scan | None) -
             tests = unique((*fits, *conditions, *(small if index == "int" else ())))
             launches = (fill, launch) if is_chained else (launch,)
             said = "Long columns are cut into parts." if is_chained else ""
-            paths.append(Path(launches, tests, text.aligned(vector), said))
+            paths.append(Path(launches, tests, text.aligned(vector), said, replace(chosen, vector=vector)))
     return WrittenScan((fill_kernel, kernel), (Step(tuple(paths), product([outer, length, columns])),), (told, ready))
 
 

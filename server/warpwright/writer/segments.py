@@ -299,7 +299,7 @@ def segments(formula: Formula, group: Group, name: str, wanted: Segments | None)
         grid = ceiling(rows, THREADS // lanes)
         launch = Launch(kernel.name, (grid, Num(1), Num(1)), (THREADS, 1, 1), "int", template=("int", str(lanes)))
         said = f"Up to {mean} elements of a segment, on average." if mean else ""
-        paths.append(Path((launch,), unique((*fits, ends, *small)), reason=said))
+        paths.append(Path((launch,), unique((*fits, ends, *small)), reason=said, schedule=Segments(lanes)))
     return kernel, paths
 
 

@@ -45,11 +45,11 @@ def tensor_products(made: ProductText, rules: Sequence[TensorRule], name: str) -
         whole = in_words(made.lengths, 64 if rule.is_for_lines else 8)
         if whole is not None:
             reason = "Rows are whole 128-byte lines." if rule.is_for_lines else "Rows are whole 16-byte words."
-            paths.append(Path((launch,), (*whole, *fits), dict.fromkeys((left, right), 16), reason))
+            paths.append(Path((launch,), (*whole, *fits), dict.fromkeys((left, right), 16), reason, schedule))
         if pad is not None and not rule.is_for_lines:
             launches = (pads, replace(launch, arrays={left: copies[0].name, right: copies[1].name}))
             needed, some = copies[0].extents[0], Call(">=", (made.extents["depth"], Num(1)))
-            paths.append(Path(launches, (needed, some, *fits), {}, "Rows get zeros at their ends first."))
+            paths.append(Path(launches, (needed, some, *fits), {}, "Rows get zeros at their ends first.", schedule))
     return Layout(kernels, paths, names, copies)
 
 

@@ -233,5 +233,5 @@ def _paths(scope: Scope, turned: Turn, kernel: Kernel, schedule: Tile) -> list[P
         both = (*conditions, *(small if index == "int" else ()))
         said = f"A tile of {schedule.side} x {schedule.side} turns in shared memory."
         reason = said if index == "int" else "The same with indices of 64 bits."
-        found.append(Path((launch,), unique(both), aligned, reason))
+        found.append(Path((launch,), unique(both), aligned, reason, schedule))
     return found

@@ -46,7 +46,8 @@ def paths(frame: Frame, boxes: Boxes, name: str, wanted: Windows | None) -> list
                 launch = Launch(name, grid, block, template=(str(vector), *counts))
                 packed = conditions if vector > 1 and conditions else []
                 reason = "Rows are whole packs." if vector > 1 else ""
-                made.append(Path((launch,), (*many, *more, *packed, *small), aligned if vector > 1 else {}, reason))
+                held = aligned if vector > 1 else {}
+                made.append(Path((launch,), (*many, *more, *packed, *small), held, reason, own))
     return made
 
 
