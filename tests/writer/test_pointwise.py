@@ -16,7 +16,7 @@ from warpwright.missing import Missing
 from warpwright.writer.code import Code
 from warpwright.writer.write import file_text, plain, written
 
-FAST = ("gelu", "gelu_tanh", "sigmoid", "silu")
+FAST = ("gelu", "gelu_tanh", "sigmoid", "silu", "softplus")
 
 
 def ran(formula: Formula, code: Code, x: np.ndarray) -> np.ndarray:
@@ -102,6 +102,19 @@ def test_products_of_sizes_that_64_bits_do_not_hold_are_refused() -> None:
     assert "are_countable" not in file_text(written(formula_of("y[i] = 2 * x[i]"), "tried"))
 
 
-def test_a_copy_of_16_bits_is_not_converted() -> None:
-    text = file_text(plain(formula_of("x: bf16 y: bf16\ny[i] = x[i]"), "tried"))
+@pytest.mark.parametrize("kind", ["bf16", "u8", "f32"])
+def test_a_copy_is_not_converted(kind: str) -> None:
+    text = file_text(plain(formula_of(f"x: {kind} y: {kind}\ny[i] = x[i]"), "tried"))
     assert "y[i] = x[i];" in text
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("kind", ["f16", "f32", "f64"])
+def test_small_powers_are_products(kind: str) -> None:
+    formula = formula_of(f"x: {kind} y: {kind}\ny[i] = x[i] ** 3 + x[i] ** 4.0")
+    code = written(formula, "tried")
+    assert "square(square(" in file_text(code)
+    assert "pow(" not in file_text(code)
+    x = np.array([0.0, -0.5, 1.25, 7.0, -9.0, np.inf, np.nan])
+    (found,) = agreements(formula, {"y": ran(formula, code, x)}, reference(formula, {"x": x}, {}, {"I": x.size}))
+    assert found.agrees, found

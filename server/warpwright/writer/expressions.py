@@ -30,7 +30,7 @@ _MATH = {
 }  # fmt: skip
 """Functions of CUDA's mathematical library; that of a float has an f behind it."""
 _HELPERS = ("square", "cube", "sigmoid", "silu", "gelu", "gelu_tanh", "softplus", "relu", "sign", "uniform", "normal")
-_FAST = ("sigmoid", "silu", "gelu", "gelu_tanh")
+_FAST = ("sigmoid", "silu", "gelu", "gelu_tanh", "softplus")
 """Helpers that have a faster version for results of 16 bits or less."""
 _KEEPS_RELATIVE_ERRORS = (
     "*",
@@ -98,6 +98,8 @@ class Expressions:
             text = written(kind, self.of(node, wanted=computed(kind)), own)
             self.fast = frozenset()
             return text
+        if isinstance(node, Load) and kind.kind == "integer" and self.type_named(node.tensor) == kind:
+            return self.of(node)
         if _is_within(node, kind):
             return f"static_cast<{NAMES[kind.name]}>({self.of(node, wanted=computed(kind))})"
         return written(kind, self.of(node, wanted=computed(kind)), own)
@@ -216,6 +218,8 @@ class Expressions:
                 return self._function("cube", (base,), kind), ATOM
             case Num(value=0.5) if kind.is_float:
                 return f"{self._library('sqrt', kind)}({self.of(base, wanted=kind)})", ATOM
+            case Num(value=4) if kind.is_float:
+                return self._function("square", (Call("square", (base,)),), kind), ATOM
             case Num(value=-1) if kind.is_float:
                 return f"{literal(1, kind)} / {self._converted(base, kind, PRODUCT + 1)}", PRODUCT
         if kind.kind == "integer":

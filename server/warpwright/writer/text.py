@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 
 @dataclass
@@ -39,6 +41,42 @@ class Text:
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
+
+
+_BREAKS = re.compile(r", |; | (?:&&|\|\||\?|:|[-+*/%]) ")
+_ORDER = {",": 0, ";": 0, "?": 1, ":": 1, "||": 2, "&&": 3, "+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
+"""At which a line may end, from what binds least."""
+
+
+def broken(line: str, width: int = 120) -> list[str]:
+    """A statement on several lines where it is too long for one, broken in as few parentheses as possible. Comments,
+    text in quotes and launches stay as they are.
+
+    >>> broken("    y[i] = f(a, b) + g(c, d);", 26)
+    ['    y[i] = f(a, b) +', '            g(c, d);']
+    """
+    if len(line) <= width or line.startswith("#") or any(sign in line for sign in ("//", '"', "<<<", "template ")):
+        return [line]
+    margin = " " * (len(line) - len(line.lstrip()) + 8)
+    lines = []
+    while len(line) > width and (end := _end(line, width)) > len(margin):
+        lines.append(line[:end].rstrip())
+        line = margin + line[end:]
+    return [*lines, line]
+
+
+def _end(line: str, width: int) -> int:
+    """Where a line may end: in as few parentheses as possible, behind the operator that binds least (before those of a
+    select), and then as late as possible; 0 where it may not."""
+    depths = list(accumulate((letter in "([{") - (letter in ")]}") for letter in line))
+    ends = []
+    for found in _BREAKS.finditer(line.rstrip(), 0, width):
+        depth, sign = depths[found.start()], found[0].strip()
+        # A comma outside of parentheses is one between the arguments of a template.
+        if depth or sign != ",":
+            end = found.start() + 1 if sign in "?:" else found.end()
+            ends.append((depth, _ORDER[sign], -end))
+    return -min(ends)[2] if ends else 0
 
 
 def listed(parts: list[str], head: str, tail: str, width: int = 110) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from decimal import Decimal
 
 from warpwright.formulas.types import TYPES, ElementType, computed
 
@@ -129,15 +130,16 @@ def literal(value: int | float | bool, kind: ElementType) -> str:
 def _short(value: float) -> str:
     """The shortest text that names the same float of 32 bits.
 
-    >>> _short(0.1), _short(1 / 3), _short(3.0), _short(1e5), _short(1e-12)
-    ('0.1', '0.33333333', '3.0', '1e5', '1e-12')
+    >>> _short(0.1), _short(1 / 3), _short(3.0), _short(100.0), _short(-1e-12)
+    ('0.1', '0.33333333', '3.0', '100.0', '-1e-12')
     """
     single = struct.pack("f", value)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
         if struct.pack("f", float(text)) == single:
             break
-    if "e" in text:
-        digits_, _, exponent = text.partition("e")
+    if value and not 1e-4 <= abs(value) < 1e9:
+        digits_, _, exponent = f"{Decimal(text):e}".partition("e")
         return f"{digits_}e{int(exponent)}"
+    text = f"{Decimal(text):f}"
     return text if "." in text else f"{text}.0"

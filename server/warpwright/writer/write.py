@@ -16,6 +16,7 @@ from warpwright.writer.names import with_free_names
 from warpwright.writer.partition import Group, partition
 from warpwright.writer.pointwise import pointwise
 from warpwright.writer.scatter import start
+from warpwright.writer.text import broken
 from warpwright.writer.types import headers_for
 
 __all__ = ["ScheduleError", "candidates", "file_text", "instances_text", "plain", "written"]
@@ -91,4 +92,8 @@ def _kernels(kernels: Sequence[Kernel], codes: Sequence[Code]) -> list[str]:
     headers += ["cuda_runtime.h", *headers_for(types)]
     includes = "\n".join(f"#include <{each}>" for each in headers)
     helpers = helper_texts(called)
-    return [includes, "namespace {", *helpers, *(each.text for each in kernels)]
+    return [includes, "namespace {", *helpers, *(_in_lines(each.text) for each in kernels)]
+
+
+def _in_lines(text: str) -> str:
+    return "\n".join(part for line in text.split("\n") for part in broken(line))
