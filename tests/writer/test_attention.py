@@ -154,8 +154,8 @@ def test_rows_that_see_no_key(is_guarded: bool) -> None:
 
 
 @pytest.mark.nvcc
-def test_no_key_at_all() -> None:
-    text = SCORES["causal"]
+@pytest.mark.parametrize("text", [SCORES["causal"], SPELLINGS["normalised before"]])
+def test_no_key_at_all(text: str) -> None:
     code = written(formula_of(text), "attend")
     made = compiled(file_text(code))
     assert isinstance(made, Compiled), made

@@ -37,6 +37,10 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
     "softmax": (SOFTMAX, [{"R": 1 + n % 5, "C": c} for n, c in enumerate((*LENGTHS, 0, 17001))] + [{"R": 0, "C": 4}]),
     "layer norm": (LAYER_NORM, [{"R": 3, "C": c} for c in LENGTHS]),
     "rms norm and residual, bf16": (RMS_NORM, [{"R": 3, "C": c} for c in (1, 8, 13, 34, 517, 4096, 4099)]),
+    "rms norm and residual, in place": (
+        "res'[r, c] = res[r, c] + x[r, c]\ny[r, c] = res'[r, c] * rsqrt((mean[c] res'[r, c] ** 2) + eps)",
+        [{"R": 3, "C": c} for c in (1, 34, 4096, 17001)],
+    ),
     "softmax, f64": (f"x: f64\ny: f64\n{SOFTMAX}", [{"R": 3, "C": c} for c in (1, 6, 33, 1026)]),
     "softmax, f16": (f"x: f16\ny: f16\n{SOFTMAX}", [{"R": 3, "C": c} for c in (7, 16, 514)]),
     "group norm": (GROUP_NORM, [{"N": 2, "G": 3, "K": 2, "S": s} for s in (1, 3, 4, 49, 600, 4801)]),

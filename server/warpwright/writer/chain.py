@@ -30,6 +30,7 @@ from warpwright.writer.sums import (
     sum_of,
     terms_of,
     with_names,
+    without_terms,
 )  # fmt: skip
 
 LARGEST, TOTAL, SUM, OWN, SOME, PRODUCT = "@largest", "@total", "@sum", "@own", "@some", "@product"
@@ -281,7 +282,8 @@ class _Reader:
             if self.values != loads[0] or loads[0].outside is not None or WIDTH not in names_in(loads[0]):
                 raise NoChainError("Scores weigh two arrays, or one that has no dimension of its own.")
         shift = Call(base, (self._with_largest(fixed),))
-        return product_of([gathered, Call(_SHIFT, (shift,)), *outside], below)
+        some = [Load(SOME, self._rows)] if below else []
+        return product_of([gathered, Call(_SHIFT, (shift,)), *outside, *some], below)
 
     def _with_largest(self, fixed: Expr) -> Expr:
         largest = Load(LARGEST, self._rows)
@@ -357,6 +359,7 @@ class _Reader:
             dims, value = self.known[stage.name]
             value = rebuilt(value, lambda each: instead.get(each.tensor, each) if isinstance(each, Load) else each)
             value = rebuilt(rebuilt(simplified(value), self._with_own), self._without_own)
+            value = without_terms(value, SUM, Load(SOME, self._rows))
             if any(load.tensor == PRODUCT or load.tensor.startswith(_MAX) for load in loads_in(value)):
                 raise NoChainError(f"{stage.name} is needed for each score, or as a maximum of something else.")
             found.append(replace(stage, dims=dims, value=value))

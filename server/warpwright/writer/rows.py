@@ -127,7 +127,7 @@ def _output_packs(rows: RowText, maps: list[Stage]) -> list[tuple[Stage, str]]:
         if stage.temporary and name not in rows.kept:
             continue
         if not name:
-            name = rows.scope.free(f"{stage.name}_pack")
+            name = rows.scope.free(f"{stage.name}_{'new' if stage.primed else 'pack'}")
             rows.results[stage.name] = name
         if name not in rows.kept and not rows.is_single:
             rows.body(f"Pack<{NAMES[stage.type]}, {VECTOR}> {name};")

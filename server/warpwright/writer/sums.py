@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, rebuilt, walk
 
@@ -158,6 +159,26 @@ def of_equals(node: Expr) -> Expr | None:
         case Call(name="exp" | "exp2", args=(Call(name="-", args=(one, other)),)) if one == other:
             return one
     return None
+
+
+def without_terms(node: Expr, total: str, some: Load) -> Expr:
+    """What a sum divides its terms by is asked for only where it has terms: over nothing it is 0. `total` names what is
+    multiplied by `some` where that matters.
+
+    >>> from warpwright.formulas.parser import parse
+    >>> from warpwright.formulas.printer import shown
+    >>> value = parse("y[i] = t[i] * some[i] / b + c").equations[0].value
+    >>> shown(without_terms(value, "t", Load("some", (Name("i"),))))
+    't[i] * (1 / b if some[i] else 0) + c'
+    """
+    above, below = factors(node)
+    if len(above) > 1 and some in above:
+        totals = [each for each in above if total in (load.tensor for load in loads_in(each))]
+        rest = product_of([each for each in above if each not in (*totals, some)], below)
+        return product_of([*totals, Call("select", (some, rest, Num(0.0)))], [])
+    if isinstance(node, Call):
+        return replace(node, args=tuple(without_terms(each, total, some) for each in node.args))
+    return node
 
 
 def is_least(node: Expr) -> bool:
