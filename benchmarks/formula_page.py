@@ -15,27 +15,28 @@ NEAR = 1.03
 HEAD = """# How fast written formulas are
 
 Made by `python tools/generate.py` from `formula_*.json` and `kernelbench_*.json` in `benchmarks/results`; do not edit
-by hand.
+by hand. Each part says the version that it measured.
 
-Times are medians of CUDA events on an {device} (driver {driver}, {torch}, nvcc {nvcc}). Before each call the L2 cache
-is emptied by reading: lines left dirty would be written back at the kernel's expense. `written` is what
-`warpwright formula` prints, one launch function for all sizes; `for the size` the same where the size was known when
-it was written. Results were compared with torch in double precision, at this size and at up to nine small and odd ones.
+Times are medians of CUDA events on an {device} (driver {driver}, {torch}, nvcc {nvcc}). Before each
+call the L2 cache is emptied by reading: lines left dirty would be written back at the kernel's expense. `written` is
+what `warpwright formula` prints, one launch function for all sizes; `for the size` the same where the size was known
+when it was written. Results were compared with torch in double precision, at this size and at up to nine small and odd
+ones.
 """
 
 MEMORY = """
 ## What memory bounds
 
-`{command}`: the bound is a copy of the same bytes, timed alike; torch.compile's figure is the best of several
-processes, as it varies between them. f32 and other types as given.
+Version {version}, `{command}`. The bound is a copy of the same bytes, timed alike. torch.compile's figure is the best
+of several processes, as it varies between them; "-" where it was not timed.
 
 | figure | value |
 |---|---|
 | right at every size tried | {right} of {rows} |
 | share of the bound, median | {of_copy:.0%} |
-| over torch.compile, geometric mean | {over_compile:.2f}x |
+| over torch.compile, geometric mean | {over_compile} |
 | within 3 % of torch.compile or faster | {near} of {compared} |
-| with the size known: share of the bound, over torch.compile | {sized_of_copy:.0%}, {sized_over:.2f}x |
+| with the size known: share of the bound, over torch.compile | {sized_of_copy:.0%}, {sized_over} |
 | sizes at which a thread for each element is faster by 5 % and 0.5 us | {slower} of {sizes} |
 
 | formula, type, size | written, us | for the size | torch eager | torch.compile | copy | of the copy | over compile |
@@ -45,9 +46,9 @@ processes, as it varies between them. f32 and other types as given.
 PRODUCTS = """
 ## Products and attention
 
-`{command}`: beside cuBLAS (f32 without TF32) and torch's flash backend, or what takes such masks there. A size is
-rows x columns x depth, with the batch before it; of attention heads x rows x keys. `written` without a schedule in its
-name is what the rules choose.
+Version {version}, `{command}`, beside cuBLAS (f32 without TF32) and torch's flash backend, or what takes such masks
+there. A size is rows x columns x depth, with the batch before it; of attention heads x rows x keys. `written` without
+a schedule in its name is what the rules choose.
 
 | kernel | size | us | TFLOP/s | library, us | library over written |
 |---|---|--:|--:|--:|--:|
@@ -56,8 +57,8 @@ name is what the rules choose.
 KERNELBENCH = """
 ## KernelBench
 
-`{command}`, f32 without TF32, at the tasks' own sizes; what stays a call of a library is torch's own. fast_1 is the
-share of all tasks that are right and no slower.
+Version {version}, `{command}`, f32 without TF32, at the tasks' own sizes; what stays a call of a library is torch's
+own. fast_1 is the share of all tasks that are right and no slower.
 
 | level | tasks | through | right | formulas alone | with a formula | fast_1, eager | fast_1, torch.compile |
 |---|--:|--:|--:|--:|--:|--:|--:|
@@ -108,18 +109,34 @@ def page(
 ) -> str:
     """The whole page. Parts whose results are not there are left out."""
     general, sized = figures(speed["rows"]), figures(speed["rows"], "default")
-    parts = [HEAD.format(**_of(speed)), MEMORY.format(
-        command=speed["command"], right=general.right, rows=len(speed["rows"]), of_copy=general.of_copy,
-        over_compile=general.over_compile, near=general.near, compared=general.compared,
-        slower=len(slower_than_plain(speed["rows"])), sizes=sum(len(each.get("sizes", ())) for each in speed["rows"]),
-        sized_of_copy=sized.of_copy, sized_over=sized.over_compile,
-    ), _lines(map(_memory_row, speed["rows"]))]  # fmt: skip
+    rows = speed["rows"]
+    told = MEMORY.format(
+        command=speed["command"],
+        version=speed["version"],
+        right=general.right,
+        rows=len(rows),
+        of_copy=general.of_copy,
+        over_compile=_times(general.over_compile),
+        near=general.near,
+        compared=general.compared,
+        slower=len(slower_than_plain(rows)),
+        sizes=sum(len(each.get("sizes", ())) for each in rows),
+        sized_of_copy=sized.of_copy,
+        sized_over=_times(sized.over_compile),
+    )
+    parts = [HEAD.format(**_of(speed)), told, _lines(map(_memory_row, rows))]
     if products:
         timed = [each for each in products["rows"] if "us" in each]
-        parts += [PRODUCTS.format(command=products["command"]), _lines(map(_product_row, timed))]
+        parts += [
+            PRODUCTS.format(command=products["command"], version=products["version"]),
+            _lines(map(_product_row, timed)),
+        ]
     if kernelbench:
         rows = [_level_row(level, each) for run in kernelbench for level, each in run["shares"].items()]
-        parts += [KERNELBENCH.format(command=kernelbench[0]["command"]), _lines(rows)]
+        parts += [
+            KERNELBENCH.format(command=kernelbench[0]["command"], version=kernelbench[0]["version"]),
+            _lines(rows),
+        ]
     if batches:
         parts.append(_batches(batches))
     return "".join(parts)
@@ -143,6 +160,10 @@ def _memory_row(row: Mapping[str, Any]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
+def _times(value: float) -> str:
+    return f"{value:.2f}x" if value else "-"
+
+
 def _us(value: float | None) -> str:
     return "-" if not value else f"{value:.1f}"
 
@@ -159,9 +180,10 @@ def _product_row(row: Mapping[str, Any]) -> str:
     return f"| {name} | {shape} | {row['us']:.1f} | {rate} | {_us(library)} | {over} |"
 
 
-def _level_row(level: str, each: Mapping[str, float]) -> str:
+def _level_row(level: str, each: Mapping[str, Any]) -> str:
     names = ("through", "correct", "all_formulas", "some_formula", "fast_1_eager", "fast_1_compile")
-    return f"| {level} | {each['tasks']:.0f} | {' | '.join(f'{each[name]:.0%}' for name in names)} |"
+    cells = ["-" if each[name] is None else f"{each[name]:.0%}" for name in names]
+    return f"| {level} | {each['tasks']:.0f} | {' | '.join(cells)} |"
 
 
 def _batches(batches: Mapping[str, Mapping[str, Any]]) -> str:

@@ -28,8 +28,15 @@ def gpu_run() -> dict[str, Any]:
     release = re.search(r"V(\d+\.\d+\.\d+)", said)
     return {
         "command": " ".join(["python", *sys.argv]),
+        "version": _version(),
         "device": torch.cuda.get_device_name(),
         "driver": driver,
         "torch": torch.__version__,
         "nvcc": release[1] if release else "",
     }
+
+
+def _version() -> str:
+    """The commit that is measured, "" where the tree is no clone."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

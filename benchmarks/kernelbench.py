@@ -357,7 +357,7 @@ def cut_down(path: Path, cap: int, step: int) -> dict[str, Any]:
     return names
 
 
-def shares(outcomes: list[Outcome]) -> dict[str, dict[str, float]]:
+def shares(outcomes: list[Outcome]) -> dict[str, dict[str, Any]]:
     """For each level the shares of tasks that go through, that are right, and of which no part stays torch's."""
     found = {}
     for level in dict.fromkeys(each.level for each in outcomes):
@@ -368,7 +368,9 @@ def shares(outcomes: list[Outcome]) -> dict[str, dict[str, float]]:
             "correct": sum(each.through and not each.error for each in own) / len(own),
             "all_formulas": sum(each.through and not each.calls for each in own) / len(own),
             "fast_1_eager": sum(each.is_as_fast_as(each.eager_us) for each in own) / len(own),
-            "fast_1_compile": sum(each.is_as_fast_as(each.compile_us) for each in own) / len(own),
+            "fast_1_compile": sum(each.is_as_fast_as(each.compile_us) for each in own) / len(own)
+            if any(each.compile_us for each in own)
+            else None,
             "some_formula": sum(each.through and each.formulas > 0 for each in own) / len(own),
         }
     return found
@@ -384,7 +386,7 @@ def table(outcomes: list[Outcome]) -> str:
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for level, each in shares(outcomes).items():
-        cells = [f"{each[name]:.0%}" for name in _SHARES]
+        cells = ["-" if each[name] is None else f"{each[name]:.0%}" for name in _SHARES]
         lines.append(f"| {level} | {each['tasks']:.0f} | {' | '.join(cells)} |")
     stays = Counter(said for each in outcomes for said in set(each.calls))
     lines += ["", *(f"{count:4} {said}" for said, count in stays.most_common())]
