@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import torch
 
 from warpwright_harness.events import Emit
 from warpwright_harness.formula_agreement import agreement
+from warpwright_harness.formula_calls import launcher
 from warpwright_harness.formula_memory import Memory, drawn, from_memory, number, to_memory
 from warpwright_harness.formula_reference import EvaluationError, evaluate
 from warpwright_harness.formula_types import held
@@ -19,10 +19,6 @@ from warpwright_harness.libraries import Library
 FILLS = (0x7F, 0x81)
 """What outputs hold before the first run and before the second: elements that hold both afterwards were not written."""
 DEVICE = "cuda"
-_NUMBERS: dict[str, type[Any]] = {
-    "f32": ctypes.c_float, "f64": ctypes.c_double, "i64": ctypes.c_longlong, "u64": ctypes.c_ulonglong,
-    "u32": ctypes.c_uint,
-}  # fmt: skip
 
 
 def check_formulas(request: Mapping[str, Any], emit: Emit, waiting: Callable[[], None]) -> None:
@@ -119,14 +115,14 @@ def _launched(
     numbers: Mapping[str, Any],
 ) -> int:
     """Runs the launch function and waits; the CUDA error that it gives."""
-    sizes = [ctypes.c_longlong(each) for each in case["lengths"]]
-    given: list[Any] = [*(ctypes.c_void_p(each.address) for each in arrays), *sizes]
-    given += [_NUMBERS.get(kind, ctypes.c_int)(numbers[name]) for name, kind in formula["scalars"]]
-    if formula["has_workspace"]:
-        count = ctypes.CFUNCTYPE(ctypes.c_size_t, *map(type, sizes))(library.address(f"{formula['name']}_workspace"))
-        workspace = torch.full((max(1, count(*sizes)),), FILLS[0], dtype=torch.uint8, device="cuda")
-        given.append(ctypes.c_void_p(workspace.data_ptr()))
-    given.append(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
-    error = int(ctypes.CFUNCTYPE(ctypes.c_int, *map(type, given))(library.address(formula["name"]))(*given))
+    launch = launcher(
+        library,
+        formula["name"],
+        [each.address for each in arrays],
+        case["lengths"],
+        [(kind, numbers[name]) for name, kind in formula["scalars"]],
+        has_workspace=formula["has_workspace"],
+    )
+    error = launch()
     torch.cuda.synchronize()
     return error

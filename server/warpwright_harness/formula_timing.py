@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
@@ -11,13 +10,13 @@ from typing import Any
 import torch
 
 from warpwright_harness.events import Emit
+from warpwright_harness.formula_calls import launcher
 from warpwright_harness.gpu_lock import gpu_alone
 from warpwright_harness.libraries import Library
 from warpwright_harness.timing.stopwatch import Stopwatch
 
 ROUNDS = 30
 LEAST_ROUNDS = 3
-_NUMBERS: dict[str, type[Any]] = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i64": ctypes.c_longlong}
 
 
 def time_formulas(request: Mapping[str, Any], emit: Emit, waiting: Callable[[], None]) -> None:
@@ -28,10 +27,14 @@ def time_formulas(request: Mapping[str, Any], emit: Emit, waiting: Callable[[], 
     """
     library = Library(request["library"])
     arrays = _arrays(request["data"], request["arrays"])
-    sizes = [ctypes.c_longlong(each) for each in request["sizes"]]
-    numbers = [_NUMBERS.get(kind, ctypes.c_int)(value) for kind, value in request["scalars"]]
-    given = [*(ctypes.c_void_p(each.data_ptr()) for each in arrays), *sizes, *numbers]
-    calls = {each["name"]: _call(library, each, given, sizes) for each in request["functions"]}
+    addresses = [each.data_ptr() for each in arrays]
+    calls = {
+        name: launcher(
+            library, name, addresses, request["sizes"], request["scalars"], has_workspace=each["has_workspace"]
+        )
+        for each in request["functions"]
+        for name in [each["name"]]
+    }
     times: dict[str, list[float]] = {}
     with gpu_alone(request["lock"], waiting):
         stopwatch = Stopwatch()
@@ -55,22 +58,3 @@ def _arrays(path: str, lengths: Sequence[int]) -> list[torch.Tensor]:
         found.append(held[begin : begin + each].clone() if each else held[:1].clone())
         begin += each
     return found
-
-
-def _call(
-    library: Library, function: Mapping[str, Any], given: Sequence[Any], sizes: Sequence[Any]
-) -> Callable[[], int]:
-    """A call on the current stream; what it gives is the CUDA error."""
-    held: list[torch.Tensor] = []
-    if function["has_workspace"]:
-        count = ctypes.CFUNCTYPE(ctypes.c_size_t, *map(type, sizes))(library.address(f"{function['name']}_workspace"))
-        held.append(torch.empty(max(1, count(*sizes)), dtype=torch.uint8, device="cuda"))
-    places = [ctypes.c_void_p(each.data_ptr()) for each in held]
-    handed = [*given, *places, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)]
-    run = ctypes.CFUNCTYPE(ctypes.c_int, *map(type, handed))(library.address(function["name"]))
-
-    def call(_held: object = held) -> int:
-        """Keeps the workspace alive."""
-        return int(run(*handed))
-
-    return call
