@@ -27,9 +27,10 @@ import torch
 from formula_attention import ATTENTION, AttentionVariant, attention_rows
 from formula_timer import Timer
 from hardware import gpu_run
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.resolve import formula_of
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
-from warpwright.writer.code import Code, evaluated
+from warpwright.writer.code import Code
 from warpwright.writer.products import LARGE, SMALL
 from warpwright.writer.write import file_text, written
 
@@ -148,7 +149,7 @@ def launcher(variant: Variant, function: Any, size: tuple[int, int, int, int]) -
     code = variant.code
     named = dict(zip(("L", "I", "J", "K"), size, strict=True))
     sizes = [ctypes.c_longlong(named[each]) for each in code.formula.sizes]
-    counts = [math.prod(evaluated(each, named) for each in array.extents) for array in code.temporaries]
+    counts = [math.prod(at_sizes(each, named) for each in array.extents) for array in code.temporaries]
     held = [torch.empty(8 * sum(counts) + 256 * len(counts), device="cuda", dtype=torch.uint8)] if counts else []
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
 

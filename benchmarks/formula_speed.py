@@ -34,7 +34,7 @@ from formula_page import figures, slower_than_plain
 from formula_timer import Timer
 from hardware import gpu_run
 from torch.nn import functional
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.inputs import Draw, draws_of
 from warpwright.formulas.model import Formula
 from warpwright.formulas.resolve import formula_of
@@ -183,7 +183,7 @@ def drawn(formula: Formula, sizes: Mapping[str, int], seed: int) -> tuple[dict[s
     draws = draws_of(formula, dict(sizes))
     arrays = {}
     for tensor in formula.inputs:
-        shape = tuple(with_sizes(each, sizes) for each in tensor.extents)
+        shape = tuple(at_sizes(each, sizes) for each in tensor.extents)
         arrays[tensor.name] = _array(draws[tensor.name], shape, KINDS[tensor.type])
     numbers = {name: _array(draws[name], (), KINDS[kind]).item() for name, kind in formula.scalars.items()}
     return arrays, numbers
@@ -270,7 +270,7 @@ def inputs_of(case: Case, sizes: Mapping[str, int], seed: int) -> Inputs:
         if tensor.role == "in":
             arrays.append(drawn_arrays[tensor.name])
             continue
-        shape = tuple(with_sizes(each, sizes) for each in tensor.extents)
+        shape = tuple(at_sizes(each, sizes) for each in tensor.extents)
         kind = KINDS[tensor.type]
         if tensor.role == "in-out":
             made = drawn_arrays[tensor.name].clone()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from formula_catalogue import Entry, catalogue
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.functions import REDUCTIONS
 from warpwright.formulas.numpy_inputs import drawn
 from warpwright.formulas.numpy_reference import evaluate
@@ -39,7 +39,7 @@ def test_a_formula_resolves_in_every_type_and_size(entry: Entry) -> None:
         formula = formula_of(text)
         for sizes in (entry.small, entry.odd, entry.large):
             assert set(sizes) == set(formula.sizes)
-            assert all(with_sizes(each, sizes) > 0 for each in formula.dims.values())
+            assert all(at_sizes(each, sizes) > 0 for each in formula.dims.values())
 
 
 def test_the_language_is_used_whole() -> None:

@@ -7,7 +7,7 @@ import pytest
 np = pytest.importorskip("numpy", reason="not installed: numpy")
 
 from support.formulas import FORMULAS  # noqa: E402
-from warpwright.formulas.extents import with_sizes  # noqa: E402
+from warpwright.formulas.extents import at_sizes  # noqa: E402
 from warpwright.formulas.inputs import Draw, NoInputsError, draws_of  # noqa: E402
 from warpwright.formulas.normal import normal  # noqa: E402
 from warpwright.formulas.numpy_inputs import Style, drawn  # noqa: E402
@@ -25,7 +25,7 @@ def test_every_shape_can_be_evaluated(name: str) -> None:
         arrays, scalars = drawn(formula, shape.sizes, seed)
         found = stored(formula, evaluate(formula, arrays, scalars, shape.sizes))
         for output in formula.outputs:
-            expected = tuple(with_sizes(each, shape.sizes) for each in formula.extents_of(output.name))
+            expected = tuple(at_sizes(each, shape.sizes) for each in formula.extents_of(output.name))
             assert found[output.name].shape == expected, (shape, output.name)
             if shape.name not in ("one",) and "product" not in name and name != "causal attention":
                 assert not np.isnan(found[output.name]).any() or 0 in shape.sizes.values(), (shape, output.name)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from warpwright.emulator.formula_memory import STORED
 from warpwright.emulator.formulas import Compiled, Ran, compiled, run_code
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.model import Formula
 from warpwright.formulas.normal import normal
 from warpwright.formulas.numpy_reference import evaluate
@@ -47,7 +47,7 @@ def run(text: str, sizes: dict[str, int], schedule: Any = None, made: Compiled |
     random = np.random.default_rng(3)
     arrays, values = {}, {}
     for each in formula.tensors.values():
-        shape = tuple(with_sizes(extent, sizes) for extent in each.extents)
+        shape = tuple(at_sizes(extent, sizes) for extent in each.extents)
         wide = 5 if each.type.startswith(("i", "u")) else 1
         data = bits_of(wide * random.standard_normal(shape), each.type)
         arrays[each.name] = data

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes, strides_at
 from warpwright.formulas.model import Formula, Tensor
 
 Array = Any
@@ -52,24 +52,13 @@ def outputs_of(formula: Formula, held: Mapping[str, Array], sizes: Mapping[str, 
 
 def places(tensor: Tensor, sizes: Mapping[str, int]) -> Array:
     """Where each element lies in its array, in elements."""
-    shape = tuple(with_sizes(each, sizes) for each in tensor.extents)
-    strides = _strides(tensor, shape, sizes)
+    shape = tuple(at_sizes(each, sizes) for each in tensor.extents)
+    strides = strides_at(tensor, shape, sizes)
     total: Array = np.full(shape, tensor.offset, np.int64)
     for place, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
         line: Array = np.arange(extent, dtype=np.int64) * stride
         total += line.reshape([-1 if other == place else 1 for other in range(len(shape))])
     return total
-
-
-def _strides(tensor: Tensor, shape: tuple[int, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
-    if tensor.strides is not None:
-        return tuple(with_sizes(each, sizes) for each in tensor.strides)
-    found: list[int] = []
-    step = 1
-    for extent in reversed(shape):
-        found.insert(0, step)
-        step *= extent
-    return tuple(found)
 
 
 def _length(tensor: Tensor, sizes: Mapping[str, int]) -> int:

@@ -25,6 +25,7 @@ from warpwright.emulator.program import Program
 from warpwright.emulator.ready import Ptx, translated
 from warpwright.emulator.work import work_of
 from warpwright.facts.work import Work
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.types import TYPES, computed
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
@@ -33,7 +34,7 @@ from warpwright.syntax.source import Source
 from warpwright.toolchain.compilation import CompiledPtx
 from warpwright.toolchain.compile import compile_ptx, compile_rough_ptx
 from warpwright.toolchain.names import instance_of
-from warpwright.writer.code import Code, Path, evaluated, taken
+from warpwright.writer.code import Code, Path, taken
 from warpwright.writer.code import Launch as Planned
 
 COUNTED_THREADS = 1024
@@ -124,7 +125,7 @@ def run_code(
             program = made.program(launch.kernel, launch.arguments)
             if isinstance(program, Missing):
                 return program
-            grid = tuple(evaluated(each, sizes) for each in launch.grid)
+            grid = tuple(at_sizes(each, sizes) for each in launch.grid)
             arguments = _arguments(code, launch, held, scalars, sizes)
             shape = Launch((grid[0], grid[1], grid[2]), launch.block, launch.shared_at(sizes))
             result = run(program, shape, arguments, most_lane_steps=most_lane_steps, with_traffic=False)
@@ -155,7 +156,7 @@ def counted(
             program = made.program(launch.kernel, launch.arguments)
             if isinstance(program, Missing):
                 return program
-            grid = tuple(evaluated(each, sizes) for each in launch.grid)
+            grid = tuple(at_sizes(each, sizes) for each in launch.grid)
             shape = Launch((grid[0], grid[1], grid[2]), launch.block, launch.shared_at(sizes))
             threads = math.prod(launch.block)
             blocks = min(math.prod(grid), max(1, COUNTED_THREADS // threads))
@@ -177,7 +178,7 @@ def counted(
 def _workspace(code: Code, sizes: Mapping[str, int]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in code.temporaries:
-        count = math.prod(evaluated(extent, sizes) for extent in each.extents)
+        count = math.prod(at_sizes(extent, sizes) for extent in each.extents)
         found[each.name] = np.full(count * np.dtype(STORED[each.type]).itemsize, 0xFF, np.uint8).view(STORED[each.type])
     return found
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from warpwright.formulas.bounds import Bounds, Polynomial, expression, highest, plus, polynomial, scaled
 from warpwright.formulas.lexer import FormulaError
+from warpwright.formulas.model import Tensor
 from warpwright.formulas.parser import one_more
 from warpwright.formulas.printer import shown
-from warpwright.formulas.tree import Declaration, Equation, Expr, Load, Name, Num, Range, Reduce, rebuilt, walk
+from warpwright.formulas.tree import Call, Declaration, Equation, Expr, Load, Name, Num, Range, Reduce, walk
 
 Place = tuple[str, int]
 """A dimension (its name, -1), or a place of a tensor (its name, the position)."""
@@ -215,14 +218,38 @@ def _of_range(found: Extents, each: Range, dims: Mapping[str, int]) -> None:
             found.give((each.name, -1), last, f"the range of {each.name}", each.at)
 
 
-def with_sizes(node: Expr, sizes: Mapping[str, int]) -> int:
-    """The value of an extent at given sizes.
+_OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod, "min": min,
+    "max": max, "<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt, "==": operator.eq,
+}  # fmt: skip
+
+
+def is_constant(node: Expr) -> bool:
+    """Whether no size is in an expression over sizes."""
+    return not any(isinstance(each, Name) for each in walk(node))
+
+
+def at_sizes(node: Expr, sizes: Mapping[str, int]) -> int:
+    """The value of an expression over sizes; a comparison is 0 or 1.
 
     >>> from warpwright.formulas.parser import parse
-    >>> with_sizes(parse("y = 2 * N + 1").equations[0].value, {"N": 5})
-    11
+    >>> at_sizes(parse("y = (N + 255) // 256").equations[0].value, {"N": 1000})
+    4
     """
-    found = polynomial(rebuilt(node, lambda each: Num(sizes[each.name]) if isinstance(each, Name) else each))
-    if found is None:
-        raise ValueError(f"{shown(node)} is no sum of products of sizes")
-    return found.get((), 0)
+    match node:
+        case Num(value=value):
+            return int(value)
+        case Name(name=name):
+            return sizes[name]
+        case Call(name="neg", args=(operand,)):
+            return -at_sizes(operand, sizes)
+        case Call(name=name, args=(left, right)) if name in _OPERATORS:
+            return int(_OPERATORS[name](at_sizes(left, sizes), at_sizes(right, sizes)))
+    raise ValueError(f"{shown(node)} is no expression over sizes")
+
+
+def strides_at(tensor: Tensor, shape: Sequence[int], sizes: Mapping[str, int]) -> list[int]:
+    """How many elements apart neighbours along each dimension lie in an array of this shape."""
+    if tensor.strides is not None:
+        return [at_sizes(each, sizes) for each in tensor.strides]
+    return [math.prod(shape[place + 1 :]) for place in range(len(shape))]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from warpwright.formulas.bounds import polynomial
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.model import Formula
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Range, Reduce, children, rebuilt, walk
 from warpwright.formulas.types import TYPES, ElementType
@@ -164,8 +164,8 @@ def _indices(formula: Formula, sizes: Mapping[str, int], known: Mapping[str, Dra
     for stage in formula.stages:
         for node in (each for part in (stage.value, *stage.index) for each in walk(part)):
             if isinstance(node, Load):
-                extents = [with_sizes(each, sizes) for each in formula.extents_of(node.tensor)]
-                some = all(with_sizes(formula.dims[name], sizes) for name in stage.dims)
+                extents = [at_sizes(each, sizes) for each in formula.extents_of(node.tensor)]
+                some = all(at_sizes(formula.dims[name], sizes) for name in stage.dims)
                 if isinstance(node.outside, str) and 0 in extents and some:
                     raise NoInputsError(f"{node.tensor} has no elements, and one that is not inside is read.")
                 for index, extent in zip(node.index, extents, strict=True):
@@ -175,18 +175,18 @@ def _indices(formula: Formula, sizes: Mapping[str, int], known: Mapping[str, Dra
                 for each in node.ranges:
                     _of_range(formula, sizes, each, give)
         if stage.index:
-            extents = [with_sizes(each, sizes) for each in formula.extents_of(stage.name)]
+            extents = [at_sizes(each, sizes) for each in formula.extents_of(stage.name)]
             for index, extent in zip(stage.index, extents, strict=True):
                 _of_index(formula, sizes, index, (0, extent - 1), give)
     for name, draw in found.items():
-        count = math.prod(with_sizes(each, sizes) for each in formula.extents_of(name)) if name in known else 0
+        count = math.prod(at_sizes(each, sizes) for each in formula.extents_of(name)) if name in known else 0
         if draw.low > draw.high and count:
             raise NoInputsError(f"No value of {name} is an index: what it is an index of has too few elements.")
     return {name: draw for name, draw in found.items() if name in known}
 
 
 def _of_range(formula: Formula, sizes: Mapping[str, int], each: Range, give: _Give) -> None:
-    extent = with_sizes(formula.dims[each.name], sizes)
+    extent = at_sizes(formula.dims[each.name], sizes)
     lower, upper = _memory(each.lower), _memory(each.upper)
     if lower and upper and lower == upper:
         give(lower, 0, extent, "offsets")
@@ -219,7 +219,7 @@ def _of_index(formula: Formula, sizes: Mapping[str, int], index: Expr, within: t
         if any(each not in formula.dims and each not in sizes for each in key):
             return
         largest = value * math.prod(sizes[each] for each in key if each not in formula.dims)
-        largest *= math.prod(with_sizes(formula.dims[each], sizes) - 1 for each in dims)
+        largest *= math.prod(at_sizes(formula.dims[each], sizes) - 1 for each in dims)
         least += min(largest, 0) if dims else largest
         most += max(largest, 0) if dims else largest
     low, high = within[0] - least, within[1] - most

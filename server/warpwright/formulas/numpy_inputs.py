@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.inputs import Draw, draws_of
 from warpwright.formulas.model import Formula
 from warpwright.formulas.numpy_types import Array, kept
@@ -33,7 +33,7 @@ def drawn(
     draws = draws_of(formula, sizes)
     arrays = {}
     for tensor in formula.inputs:
-        shape = tuple(with_sizes(each, sizes) for each in tensor.extents)
+        shape = tuple(at_sizes(each, sizes) for each in tensor.extents)
         kind = TYPES[tensor.type]
         arrays[tensor.name] = kept(_array(random, draws[tensor.name], shape, kind, style), kind)
     scalars = {

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from warpwright.formulas.bounds import polynomial
-from warpwright.formulas.extents import names_in, with_sizes
+from warpwright.formulas.extents import at_sizes, names_in
 from warpwright.formulas.literals import as_computed
 from warpwright.formulas.model import Formula, Stage
 from warpwright.formulas.numpy_boxes import MOST_ELEMENTS, Box, Dim, boxes, padded, spread
@@ -106,11 +106,11 @@ class Reference:
         for tensor in formula.inputs:
             if tensor.name not in arrays:
                 raise EvaluationError(f"The array {tensor.name} is not given.")
-            shape = tuple(with_sizes(each, given) for each in tensor.extents)
+            shape = tuple(at_sizes(each, given) for each in tensor.extents)
             if tuple(np.shape(arrays[tensor.name])) != shape:
                 raise EvaluationError(f"{tensor.name} has the shape {np.shape(arrays[tensor.name])}, not {shape}.")
         numbers = {name: cast(np.asarray(handed[name]), TYPES[kind]) for name, kind in formula.scalars.items()}
-        extents = {name: with_sizes(extent, given) for name, extent in formula.dims.items()}
+        extents = {name: at_sizes(extent, given) for name, extent in formula.dims.items()}
         held_arrays = {name: np.asarray(each) for name, each in arrays.items()}
         evaluator = _Evaluator(formula, held_arrays, numbers, dict(given), extents, self._type_of)
         results: dict[str, Array] = {}
@@ -197,7 +197,7 @@ class _Evaluator:
 
     def scattered(self, stage: Stage, kind: ElementType, shape: tuple[int, ...]) -> Array:
         op = _COMBINES[stage.combine]
-        extents = tuple(with_sizes(each, self.sizes) for each in self.formula.extents_of(stage.name))
+        extents = tuple(at_sizes(each, self.sizes) for each in self.formula.extents_of(stage.name))
         if stage.keeps:
             result = held(self.arrays[stage.name], kind).copy()
         else:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from warpwright.formulas.extents import names_in, with_sizes
+from warpwright.formulas.extents import at_sizes, names_in
 from warpwright.formulas.inputs import NoInputsError, draws_of
 from warpwright.formulas.model import Formula
 from warpwright.formulas.tree import Expr, Load, Reduce, children, walk
@@ -109,13 +109,13 @@ def elements(formula: Formula, sizes: Mapping[str, int]) -> int:
     """Of all arrays together, the stages' included."""
     tensors = [each.extents for each in formula.tensors.values()]
     stages = [formula.extents_of(each.name) for each in formula.stages if each.temporary]
-    return sum(math.prod(with_sizes(extent, sizes) for extent in shape) for shape in [*tensors, *stages])
+    return sum(math.prod(at_sizes(extent, sizes) for extent in shape) for shape in [*tensors, *stages])
 
 
 def bytes_of(formula: Formula, sizes: Mapping[str, int]) -> int:
     """Of the arrays that a caller hands over."""
     return sum(
-        math.prod(with_sizes(extent, sizes) for extent in each.extents) * TYPES[each.type].bits // 8
+        math.prod(at_sizes(extent, sizes) for extent in each.extents) * TYPES[each.type].bits // 8
         for each in formula.tensors.values()
     )
 
@@ -129,7 +129,7 @@ def operations(formula: Formula, sizes: Mapping[str, int]) -> int:
     >>> operations(formula_of("c[i, j] = sum[k] a[i, k] * b[k, j]"), {"I": 10, "K": 20, "J": 30})
     6300
     """
-    extents = {name: with_sizes(extent, sizes) for name, extent in formula.dims.items()}
+    extents = {name: at_sizes(extent, sizes) for name, extent in formula.dims.items()}
     total = 0
     for stage in formula.stages:
         total += math.prod(extents[name] for name in stage.dims)
@@ -174,7 +174,7 @@ def _apart(formula: Formula, sizes: Mapping[str, int]) -> dict[str, int]:
     told = set(names_in([*formula.dims.values(), *(e for t in formula.tensors.values() for e in t.extents)]))
     for tensor in formula.tensors.values():
         open_to = [name for name in names_in(tensor.strides or ()) if name not in told]
-        extents = [with_sizes(each, found) for each in tensor.extents]
+        extents = [at_sizes(each, found) for each in tensor.extents]
         for name in open_to:
             found[name] = max([*extents, 1]) + found[name] % 4
     return found
@@ -198,7 +198,7 @@ def _distinct(formula: Formula, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     found: dict[tuple[tuple[str, int], ...], Shape] = {}
     for each in shapes:
         extents = [*formula.dims.values(), *(e for tensor in formula.tensors.values() for e in tensor.extents)]
-        if any(with_sizes(extent, each.sizes) < 0 for extent in extents):
+        if any(at_sizes(extent, each.sizes) < 0 for extent in extents):
             continue
         try:
             draws_of(formula, each.sizes)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.model import Formula
 from warpwright.formulas.normal import tensors_of
 from warpwright.formulas.tree import Load, walk
@@ -197,7 +197,7 @@ def default(formula: Formula, shape: RowShape, sizes: Mapping[str, int] | None =
 def _length(formula: Formula, shape: RowShape, sizes: Mapping[str, int]) -> int:
     length = 1
     for each in shape.cols:
-        length *= with_sizes(formula.dims[each], sizes)
+        length *= at_sizes(formula.dims[each], sizes)
     return max(1, length)
 
 

@@ -3,15 +3,14 @@ beside its formula's evaluation by torch."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from warpwright.formulas.document import document_of
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes, strides_at
 from warpwright.formulas.inputs import NoInputsError, draws_of, makes_indices
-from warpwright.formulas.model import Formula, Tensor
+from warpwright.formulas.model import Formula
 from warpwright.formulas.shapes import Shape, to_time, to_try
 from warpwright.formulas.tolerance import with_errors
 from warpwright.formulas.types import TYPES, computed
@@ -167,8 +166,8 @@ def _case(item: Item, case: Case, seed: int) -> dict[str, Any]:
     counts = [0] * len(handed)
     tensors = []
     for given, own in zip(formula.tensors, code.tensors.values(), strict=True):
-        shape = [with_sizes(each, sizes) for each in own.extents]
-        strides = _strides(own, shape, sizes)
+        shape = [at_sizes(each, sizes) for each in own.extents]
+        strides = strides_at(own, shape, sizes)
         length = own.offset + 1 + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True))
         place = places[own.array]
         counts[place] = max(counts[place], length if all(shape) else 0)
@@ -187,9 +186,3 @@ def _case(item: Item, case: Case, seed: int) -> dict[str, Any]:
         ],
         "tensors": tensors,
     }
-
-
-def _strides(tensor: Tensor, shape: Sequence[int], sizes: Mapping[str, int]) -> list[int]:
-    if tensor.strides is not None:
-        return [with_sizes(each, sizes) for each in tensor.strides]
-    return [math.prod(shape[place + 1 :]) for place in range(len(shape))]

@@ -11,11 +11,10 @@ from typing import Any
 from warpwright.directories import cache_dir, read_kept, write_kept
 from warpwright.emulator.formula_memory import in_memory
 from warpwright.emulator.formulas import compiled
-from warpwright.formulas.extents import with_sizes
 from warpwright.formulas.inputs import NoInputsError
 from warpwright.formulas.model import Formula
 from warpwright.formulas.numpy_inputs import drawn
-from warpwright.formulas.types import TYPES
+from warpwright.formulas.shapes import bytes_of
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.schedules.model import Schedule
@@ -82,10 +81,7 @@ def searched(
     """The schedules that fit the formula at `sizes`, in the order of the cost model; on a `gpu`, the best of them by it
     are timed, for about so many `seconds`. What was found before for the same text, sizes, architecture and GPU is read
     from the cache. Raises CancelledError."""
-    bytes_ = sum(
-        math.prod(with_sizes(extent, sizes) for extent in each.extents) * max(1, TYPES[each.type].bits // 8)
-        for each in formula.tensors.values()
-    )
+    bytes_ = bytes_of(formula, sizes)
     if bytes_ > MOST_BYTES:
         return Missing("size", f"The arrays take {bytes_:,} bytes; a search takes at most {MOST_BYTES:,}.", "")
     options: list[Schedule | None] = [None, *candidates(formula, sizes)]

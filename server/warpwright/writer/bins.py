@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Call, Load, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.schedules.access import along
 from warpwright.schedules.model import Bins
-from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, ceiling, evaluated
+from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import coordinates, is_constant, unique
+from warpwright.writer.places import coordinates, unique
 from warpwright.writer.pointwise import combined, is_packed, reach
 from warpwright.writer.scatter import OPS, atomic
 from warpwright.writer.scope import Scope
@@ -67,7 +68,7 @@ def bins(formula: Formula, group: Group, name: str, schedule: Bins) -> tuple[Ker
             launch = Launch(kernel.name, (grid, Num(1), Num(1)), (schedule.threads, 1, 1), "int", template=template)
             said = f"The places fit shared memory{f' {copies} times' if copies > 1 else ''}."
             paths.append(Path((launch,), unique((fits, many, *small)), aligned if vector > 1 else {}, said, schedule))
-            if is_constant(fits) and evaluated(fits, {}):
+            if is_constant(fits) and at_sizes(fits, {}):
                 break
     return kernel, paths
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.model import Formula, Tensor
-from warpwright.formulas.tree import Call, Expr, Name, Num, walk
+from warpwright.formulas.tree import Call, Expr, Num
 from warpwright.schedules.model import Schedule
 
 MOST_INDEX = 2**31 - 1
@@ -58,7 +59,7 @@ class Launch:
 
     def shared_at(self, sizes: Mapping[str, int]) -> int:
         """The bytes of shared memory at some sizes."""
-        return self.shared_bytes if isinstance(self.shared_bytes, int) else evaluated(self.shared_bytes, sizes)
+        return self.shared_bytes if isinstance(self.shared_bytes, int) else at_sizes(self.shared_bytes, sizes)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -104,52 +105,6 @@ class Code:
         return next(each for each in self.kernels if each.name == name)
 
 
-def evaluated(node: Expr, sizes: Mapping[str, int]) -> int:
-    """The value of an expression over sizes; a comparison is 0 or 1.
-
-    >>> evaluated(Call("//", (Call("+", (Name("N"), Num(255))), Num(256))), {"N": 1000})
-    4
-    """
-    match node:
-        case Num(value=value):
-            return int(value)
-        case Name(name=name):
-            return sizes[name]
-        case Call(name=name, args=(left, right)):
-            one, other = evaluated(left, sizes), evaluated(right, sizes)
-            return _evaluate(name, one, other)
-    raise ValueError(f"{node} is no expression over sizes")
-
-
-def _evaluate(name: str, one: int, other: int) -> int:
-    match name:
-        case "+":
-            return one + other
-        case "-":
-            return one - other
-        case "*":
-            return one * other
-        case "//":
-            return one // other
-        case "%":
-            return one % other
-        case "min":
-            return min(one, other)
-        case "max":
-            return max(one, other)
-        case "<=":
-            return int(one <= other)
-        case "<":
-            return int(one < other)
-        case ">=":
-            return int(one >= other)
-        case ">":
-            return int(one > other)
-        case "==":
-            return int(one == other)
-    raise ValueError(f"{name} is no operator on sizes")
-
-
 def pruned(code: Code) -> Code:
     """The code without what fixed sizes decide: conditions that always hold, paths that are never taken, their kernels.
 
@@ -166,8 +121,8 @@ def pruned(code: Code) -> Code:
 def _possible(paths: Sequence[Path]) -> Iterator[Path]:
     kept: list[Path] = []
     for path in paths:
-        fixed = [each for each in path.conditions if not any(isinstance(node, Name) for node in walk(each))]
-        if not all(evaluated(each, {}) for each in fixed):
+        fixed = [each for each in path.conditions if is_constant(each)]
+        if not all(at_sizes(each, {}) for each in fixed):
             continue
         left = replace(path, conditions=tuple(each for each in path.conditions if each not in fixed))
         if any(_takes_all(each, left) for each in kept):
@@ -193,10 +148,10 @@ def ceiling(count: Expr, size: int) -> Expr:
 def taken(step: Step, sizes: Mapping[str, int], alignment: Mapping[str, int]) -> Path | None:
     """The path that the launch function takes; None where there is nothing to do. `alignment` says at a multiple of
     how many bytes each array begins."""
-    if evaluated(step.count, sizes) == 0:
+    if at_sizes(step.count, sizes) == 0:
         return None
     for path in step.paths:
-        fits = all(evaluated(each, sizes) for each in path.conditions)
+        fits = all(at_sizes(each, sizes) for each in path.conditions)
         if fits and all(alignment.get(name, 256) % size == 0 for name, size in path.aligned.items()):
             return path
     raise ValueError("a step has no path without conditions")

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.tree import Call, Expr, Name, Num, walk
-from warpwright.writer.code import MOST_INDEX, Path, Step, evaluated
+from warpwright.writer.code import MOST_INDEX, Path, Step
 
 LEVELS = {"*": 3, "//": 3, "%": 3, "+": 2, "-": 2, "<=": 1, "<": 1, ">=": 1, ">": 1, "==": 1}
 """How tightly an operator binds."""
@@ -22,8 +23,8 @@ def host(node: Expr, least: int = 0) -> str:
     >>> host(Call("//", (Call("+", (Name("N"), Num(255))), Num(256))))
     '(N + 255) / 256'
     """
-    if is_fixed(node):
-        value = evaluated(node, {})
+    if is_constant(node):
+        value = at_sizes(node, {})
         below = MOST_INDEX - value
         return f"INT_MAX{f' - {below}' if below else ''}" if 0 <= below < 1 << 20 else str(value)
     match node:
@@ -36,11 +37,6 @@ def host(node: Expr, least: int = 0) -> str:
             text = f"{host(left, level)} {_SIGNS.get(name, name)} {host(right, level + 1)}"
             return f"({text})" if level < least else text
     raise ValueError(f"{node} is no expression over sizes")
-
-
-def is_fixed(node: Expr) -> bool:
-    """Whether no size is in it."""
-    return not any(isinstance(each, Name) for each in walk(node))
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class Decision:
 
 def decided(step: Step) -> Decision:
     """What decides between the paths of a step."""
-    names = {name: value for name, value in step.names.items() if not is_fixed(value)}
+    names = {name: value for name, value in step.names.items() if not is_constant(value)}
     paths = tuple(_with_names(each, names) for each in step.paths)
     numbers: list[tuple[str, str]] = []
     named_here: dict[Expr, Expr] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 from warpwright.formulas.bounds import from_memory, polynomial
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.normal import tensors_of
 from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, walk
@@ -410,7 +410,7 @@ class _Writing:
             return Columns(vector, 16, 16)
         results = 1
         for each in found.dims:
-            results *= max(1, with_sizes(formula.dims[each], self.sizes))
+            results *= max(1, at_sizes(formula.dims[each], self.sizes))
         blocks = results if found.inner else -(-results // (32 * vector))
         wanted = BLOCKS if found.inner else BLOCKS // 4
         return Columns(vector, 16, max(1, min(64, wanted // max(1, blocks))))

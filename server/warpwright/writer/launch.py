@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from warpwright.formulas.bounds import polynomial
+from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.tree import Expr, Num, product
 from warpwright.formulas.types import TYPES, computed
-from warpwright.writer.code import Code, Kernel, Launch, Path, Step, evaluated
-from warpwright.writer.decision import LEVELS, decided, host, is_fixed
+from warpwright.writer.code import Code, Kernel, Launch, Path, Step
+from warpwright.writer.decision import LEVELS, decided, host
 from warpwright.writer.text import Text, listed
 from warpwright.writer.types import NAMES
 
@@ -120,11 +121,11 @@ def _bytes(tensor: Tensor) -> str:
 
 def _step(text: Text, code: Code, step: Step) -> None:
     """The first path that is right; tests that several paths share have a name."""
-    if is_fixed(step.count):
-        if evaluated(step.count, {}) and len(step.paths) > 1 and len(code.steps) > 1:
+    if is_constant(step.count):
+        if at_sizes(step.count, {}) and len(step.paths) > 1 and len(code.steps) > 1:
             with text.block(""):
                 _paths(text, code, step)
-        elif evaluated(step.count, {}):
+        elif at_sizes(step.count, {}):
             _paths(text, code, step)
         return
     with text.block(f"if ({host(step.count)} > 0)"):
@@ -200,7 +201,7 @@ def _dim3(grid: tuple[Expr, Expr, Expr]) -> str:
     used = list(grid)
     while len(used) > 1 and used[-1] == Num(1):
         used.pop()
-    texts = [host(each) if is_fixed(each) else f"grid_of({host(each)})" for each in used]
+    texts = [host(each) if is_constant(each) else f"grid_of({host(each)})" for each in used]
     return texts[0] if len(texts) == 1 else f"dim3({', '.join(texts)})"
 
 

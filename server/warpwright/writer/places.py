@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from warpwright.formulas.bounds import Polynomial, expression, polynomial, times
+from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, product, rebuilt, walk
 from warpwright.schedules.access import flat, steps
-from warpwright.writer.code import evaluated
 from warpwright.writer.expressions import PRODUCT, Expressions
 
 
@@ -85,13 +85,8 @@ def unique(conditions: Iterable[Expr]) -> tuple[Expr, ...]:
     >>> unique([Call("<=", (Name("C"), Num(9))), Call("<=", (Call("*", (Name("R"), Name("C"))), Num(7)))])
     (Call(name='<=', args=(Call(name='*', args=(Name(name='R'), Name(name='C'))), Num(value=7))),)
     """
-    found = [each for each in dict.fromkeys(conditions) if not (is_constant(each) and evaluated(each, {}))]
+    found = [each for each in dict.fromkeys(conditions) if not (is_constant(each) and at_sizes(each, {}))]
     return tuple(each for each in found if not any(_follows(each, other) for other in found if other is not each))
-
-
-def is_constant(condition: Expr) -> bool:
-    """Whether no size is in it."""
-    return not any(isinstance(each, Name) for each in walk(condition))
 
 
 def _follows(one: Expr, other: Expr) -> bool:

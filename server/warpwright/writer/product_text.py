@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from warpwright.formulas.bounds import Polynomial, expression, polynomial
+from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.model import Formula, Stage
 from warpwright.formulas.normal import identity, tensors_of
 from warpwright.formulas.printer import shown
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, product, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.schedules.access import flat
-from warpwright.writer.code import MOST_INDEX, ceiling, evaluated
+from warpwright.writer.code import MOST_INDEX, ceiling
 from warpwright.writer.contraction import CoreText
 from warpwright.writer.contraction_parts import Operand, Product
 from warpwright.writer.contraction_sides import Side
@@ -350,9 +351,9 @@ class ProductText:
                 return None
             found += conditions
         every = list({str(each): each for each in found}.values())
-        if not all(evaluated(each, {}) for each in every if is_number(each)):
+        if not all(at_sizes(each, {}) for each in every if is_constant(each)):
             return None
-        return tuple(each for each in every if not is_number(each) and not any(_divides(e, each) for e in every))
+        return tuple(each for each in every if not is_constant(each) and not any(_divides(e, each) for e in every))
 
     def _in_packs(self, load: Load, dims: tuple[str, ...], count: int) -> list[Expr] | None:
         """That the elements along `dims` are whole packs, each at a multiple of `count`; None where none make it so."""
@@ -382,9 +383,9 @@ def _term(scope: Scope, index: str, step: Polynomial) -> str:
 def in_words(lengths: Iterable[Expr], count: int) -> tuple[Expr, ...] | None:
     """That each length is a multiple of `count`; None where one is not, whatever the sizes."""
     every = list({str(each): each for each in lengths}.values())
-    if any(evaluated(each, {}) % count for each in every if is_number(each)):
+    if any(at_sizes(each, {}) % count for each in every if is_constant(each)):
         return None
-    return tuple(Call("==", (Call("%", (each, Num(count))), Num(0))) for each in every if not is_number(each))
+    return tuple(Call("==", (Call("%", (each, Num(count))), Num(0))) for each in every if not is_constant(each))
 
 
 def _divides(one: Expr, other: Expr) -> bool:
@@ -393,7 +394,3 @@ def _divides(one: Expr, other: Expr) -> bool:
         case Call(args=(Call(args=(Name(name=name), _)), _)), Call(args=(Call(args=(whole, _)), _)):
             return whole != Name(name) and all(name in key for key in polynomial(whole) or ((),))
     return False
-
-
-def is_number(node: Expr) -> bool:
-    return not any(isinstance(each, Name) for each in walk(node))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warpwright.formulas.extents import is_constant
 from warpwright.formulas.model import Formula
 from warpwright.formulas.tree import Call, Expr, Name, Num, product
 from warpwright.formulas.types import TYPES
@@ -9,7 +10,7 @@ from warpwright.schedules.model import Rows
 from warpwright.schedules.rules import REDUCTION_BYTES
 from warpwright.schedules.shape import RowShape
 from warpwright.writer.code import MOST_INDEX, SHARED_MEMORY, Launch, Path, ceiling
-from warpwright.writer.places import divisible, is_constant, length_of, unique
+from warpwright.writer.places import divisible, length_of, unique
 from warpwright.writer.rows import WrittenRows
 
 

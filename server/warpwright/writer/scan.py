@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product as product_of
 
 from warpwright.formulas.bounds import polynomial
-from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, product, rebuilt
 from warpwright.formulas.types import TYPES, computed
@@ -156,7 +156,7 @@ def _chosen(
     """By falling preference; the last one is right for rows of any length."""
     if wanted is not None:
         return [replace(wanted, vector=vector, packs=wanted.packs * wanted.vector // vector)]
-    lengths = [with_sizes(length, sizes)] if sizes is not None else [128, 512, 4096]
+    lengths = [at_sizes(length, sizes)] if sizes is not None else [128, 512, 4096]
     last = for_length(8 * 32 * ROW, vector)
     return list(dict.fromkeys((*(for_length(each, vector) for each in lengths if each <= SHORT), last)))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.model import Tensor
 from warpwright.formulas.tree import Call, Expr, Num, product
 from warpwright.schedules.rules import TensorRule
-from warpwright.writer.code import Kernel, Launch, Path, ceiling, evaluated
+from warpwright.writer.code import Kernel, Launch, Path, ceiling
 from warpwright.writer.contraction_mma import pad_kernel, template_arguments, tensor_product
 from warpwright.writer.product_layout import Layout, kernel_of
-from warpwright.writer.product_text import ProductText, in_words, is_number
+from warpwright.writer.product_text import ProductText, in_words
 from warpwright.writer.types import NAMES
 
 
@@ -73,7 +74,7 @@ def _padded(made: ProductText, name: str) -> tuple[list[Tensor], Kernel | None, 
     needed: Expr = Call(">=", (Call("+", (rests[0], rests[1])), Num(1)))
     grid = (ceiling(Call("max", (words[0], words[1])), 256), Num(2), Num(1))
     launch = Launch(own, grid, (256, 1, 1))
-    if all(map(is_number, rests)) and not evaluated(needed, {}):
+    if all(map(is_constant, rests)) and not at_sizes(needed, {}):
         return [], None, launch
     described, parameters = made.product(own, scope, made.operands(scope), others=declared, result=False)
     kernel = kernel_of(made, scope, own, pad_kernel(described), parameters, {"pad_word"})
