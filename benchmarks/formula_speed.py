@@ -42,7 +42,7 @@ from warpwright.formulas.shapes import bytes_of, operations
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.model import Schedule
 from warpwright.writer.code import Code
-from warpwright.writer.write import ScheduleError, candidates, file_text, plain, written
+from warpwright.writer.write import ScheduleError, alternatives, file_text, plain, written
 
 KINDS = {
     "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8,
@@ -345,7 +345,7 @@ def codes(case: Case, number: int, default_only: bool) -> dict[str, Code]:
         "plain": plain(formula, f"f{number}_p"),
     }
     if not default_only:
-        for place, each in enumerate(candidates(formula, case.sizes)):
+        for place, each in enumerate(alternatives(formula, case.sizes)):
             try:
                 found[name_of(each)] = written(formula, f"f{number}_{place}", each, sizes=case.sizes)
             except ScheduleError as error:

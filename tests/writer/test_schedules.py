@@ -11,7 +11,7 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.schedules.model import Columns, Pointwise, Rows, Schedule, Tile
 from warpwright.schedules.rules import default, legal
 from warpwright.schedules.shape import row_shape
-from warpwright.writer.write import ScheduleError, candidates, file_text, plain, written
+from warpwright.writer.write import ScheduleError, alternatives, file_text, plain, written
 
 SOFTMAX = """y[r, c] = exp(x[r, c] - m[r]) / s[r]
 where m[r] = max[c] x[r, c], s[r] = sum[c] exp(x[r, c] - m[r])"""
@@ -276,6 +276,6 @@ def test_a_search_tries_schedules_of_the_formulas_shape() -> None:
     }  # fmt: skip
     for text, kind in tried.items():
         formula = formula_of(text)
-        found = candidates(formula, dict.fromkeys(formula.sizes, 4096))
+        found = alternatives(formula, dict.fromkeys(formula.sizes, 4096))
         assert len(found) > 3
         assert all(isinstance(each, kind) for each in found)

@@ -27,7 +27,7 @@ from warpwright.verify.harness import Gpu
 from warpwright.verify.schedule_cost import predicted_us
 from warpwright.verify.schedule_timing import timed_on
 from warpwright.writer.code import Code
-from warpwright.writer.write import ScheduleError, candidates, file_text, written
+from warpwright.writer.write import ScheduleError, alternatives, file_text, written
 
 MOST_BYTES = 1 << 30
 """Of all arrays for which a schedule is sought."""
@@ -84,7 +84,7 @@ def searched(
     bytes_ = bytes_of(formula, sizes)
     if bytes_ > MOST_BYTES:
         return Missing("size", f"The arrays take {bytes_:,} bytes; a search takes at most {MOST_BYTES:,}.", "")
-    options: list[Schedule | None] = [None, *candidates(formula, sizes)]
+    options: list[Schedule | None] = [None, *alternatives(formula, sizes)]
     codes: dict[str, Code] = {}
     refused: list[Candidate] = []
     for number, each in enumerate(options):

@@ -6,42 +6,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from warpwright.formulas.bounds import from_memory, polynomial
 from warpwright.formulas.extents import at_sizes
-from warpwright.formulas.model import Formula, Stage, Tensor
+from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.normal import tensors_of
-from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, walk
+from warpwright.formulas.tree import Call, Num, Reduce, product
 from warpwright.formulas.types import TYPES
 from warpwright.schedules.access import flat, offset
 from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
 from warpwright.schedules.model import Bins, Columns, Pointwise, Rows, Scan, Schedule, Segments, Tile
-from warpwright.schedules.pairs import Pairs, all_pairs
-from warpwright.schedules.rules import alternatives, default, legal
+from warpwright.schedules.pairs import Pairs
+from warpwright.schedules.rules import default, legal
 from warpwright.schedules.shape import RowShape, row_shape
-from warpwright.schedules.windows import Windows, neighbours
-from warpwright.writer.attention_code import attention, attention_code
+from warpwright.schedules.windows import Windows
+from warpwright.writer.attention_code import attention_code
 from warpwright.writer.attention_parts import Attention
 from warpwright.writer.bins import bins
 from warpwright.writer.bins import vector_of as bins_vector
-from warpwright.writer.chain import chains
 from warpwright.writer.code import Code, Kernel, Path, Step
 from warpwright.writer.packs import columns_of, packs, schedule_of
 from warpwright.writer.pairs import pairs
-from warpwright.writer.partition import Group, inlined, partition
+from warpwright.writer.partition import Group, loads_of, partition
+from warpwright.writer.parts import Part, parts
 from warpwright.writer.pointwise import elements_each, pointwise
-from warpwright.writer.product_shape import is_product
-from warpwright.writer.products import candidates, products
+from warpwright.writer.products import products
 from warpwright.writer.reduction import reduced
 from warpwright.writer.reduction_rounds import Round, rounds
 from warpwright.writer.row_paths import rows_path
 from warpwright.writer.rows import WrittenRows, rows_kernel
 from warpwright.writer.scan import apart, scan
-from warpwright.writer.scan import tried as scans_tried
-from warpwright.writer.scatter import start
+from warpwright.writer.scatter import filling
 from warpwright.writer.scatter_packs import scatter_packs
-from warpwright.writer.segments import segmented_of, segments
-from warpwright.writer.tile import schedules_of, tile, turn
+from warpwright.writer.segments import segments
+from warpwright.writer.tile import tile
 from warpwright.writer.window_launch import FEW
 from warpwright.writer.windows import windows
 
@@ -56,148 +53,12 @@ class ScheduleError(Exception):
 
 
 @dataclass(frozen=True)
-class Part:
-    """Stages that are written together. `formula` has them alone, and what other parts hand on as arrays; `shape` is
-    that of stages that share rows, `chain` that of two contractions around a softmax."""
-
-    formula: Formula
-    shape: RowShape | None
-    chain: Attention | None = None
-
-
-@dataclass(frozen=True)
 class Made:
     """The kernels and steps of a part, and the arrays that they hand on."""
 
     kernels: tuple[Kernel, ...]
     steps: tuple[Step, ...]
     temporaries: tuple[Tensor, ...] = ()
-
-
-def parts(formula: Formula) -> tuple[Part, ...]:
-    """The parts of a formula in its normal form, in the order in which they are run."""
-    formula = replace(formula, stages=tuple(replace(each, value=_guarded(each.value)) for each in formula.stages))
-    stages = list(formula.stages)
-    for chain in chains(formula):
-        if isinstance(chain, str):
-            continue
-        members = [each for each in stages if each.name in chain.members]
-        alone = _alone(formula, members)
-        found = attention(alone, chain)
-        if isinstance(found, str):
-            continue
-        before = _before(stages, members)
-        rest = [each for each in stages if each not in members and each not in before]
-        others = [parts(_alone(formula, some)) if some else () for some in (before, rest)]
-        return (*others[0], Part(alone, None, found), *others[1])
-    return _parts_of_rows(formula)
-
-
-def _parts_of_rows(formula: Formula) -> tuple[Part, ...]:
-    for stages in (formula.stages, tuple(inlined(formula))):
-        whole = row_shape(formula, stages)
-        if not isinstance(whole, str) and not any(is_product(formula, each) for each in stages):
-            return (Part(replace(formula, stages=stages), whole),)
-    split = _split(formula, list(formula.stages))
-    if len(split) == 1:
-        return (Part(formula, None),)
-    found = []
-    for members, is_rows in split:
-        part = _alone(formula, members)
-        shape = row_shape(part, part.stages) if is_rows else None
-        found.append(Part(part, shape if isinstance(shape, RowShape) else None))
-    return tuple(found)
-
-
-def _guarded(node: Expr, conditional: bool = False) -> Expr:
-    """With a test of its own for each load behind a condition whose place comes from memory: the condition may be what
-    keeps it inside, and what is read by packs is read without it."""
-    match node:
-        case Load(index=index, outside=None) if conditional and any(from_memory(each) for each in index):
-            return replace(node, index=tuple(_guarded(each, True) for each in index), outside=Num(0))
-        case Load(index=index):
-            return replace(node, index=tuple(_guarded(each, conditional) for each in index))
-        case Call(name=name, args=args):
-            lazy = name in ("select", "and", "or")
-            return replace(node, args=tuple(_guarded(a, conditional or (lazy and n > 0)) for n, a in enumerate(args)))
-        case Reduce(body=body):
-            return replace(node, body=_guarded(body, conditional))
-    return node
-
-
-def _alone(formula: Formula, stages: Sequence[Stage]) -> Formula:
-    """The stages as a formula; what passes between them and others is an array."""
-    others = [each for each in formula.stages if each not in stages]
-    read = {load.tensor for each in others for load in _loads(each)}
-    arrays = tensors_of(formula)
-    outside = {each.name: arrays[each.name] for each in others if each.temporary}
-    crossing = {each.name: arrays[each.name] for each in stages if each.temporary and each.name in read}
-    shown = tuple(replace(each, temporary=each.temporary and each.name not in crossing) for each in stages)
-    return replace(formula, tensors={**formula.tensors, **outside, **crossing}, stages=shown)
-
-
-def _loads(stage: Stage) -> list[Load]:
-    return [n for part in (stage.value, *stage.index) for n in walk(part) if isinstance(n, Load)]
-
-
-def _split(formula: Formula, stages: list[Stage]) -> list[tuple[list[Stage], bool]]:
-    """Stages that share rows apart from what comes before and after them."""
-    for reduction in stages:
-        if not isinstance(reduction.value, Reduce) or is_product(formula, reduction):
-            continue
-        members = _members(formula, stages, reduction)
-        if reduction not in members:
-            continue
-        alone = _alone(formula, members)
-        if isinstance(row_shape(alone, alone.stages), str):
-            continue
-        before = _before(stages, members)
-        rest = [each for each in stages if each not in members and each not in before]
-        first = _split(formula, before) if before else []
-        last = _split(formula, rest) if rest else []
-        return [*first, (members, True), *last]
-    return [(stages, False)]
-
-
-def _members(formula: Formula, stages: list[Stage], reduction: Stage) -> list[Stage]:
-    """The stages with the rows of a reduction that can be computed together with it."""
-    assert isinstance(reduction.value, Reduce)
-    rows = reduction.dims
-    lengths = [polynomial(formula.dims[each.name]) for each in reduction.value.ranges]
-
-    def fits(stage: Stage) -> bool:
-        if stage.combine or stage.dims[: len(rows)] != rows:
-            return False
-        value = stage.value
-        if isinstance(value, Reduce):
-            own = [polynomial(formula.dims[each.name]) for each in value.ranges]
-            return stage.dims == rows and own == lengths
-        own = [polynomial(formula.dims[each]) for each in stage.dims[len(rows) :]]
-        return not own or own == lengths
-
-    members = [each for each in stages if fits(each)]
-    while True:
-        inside = {each.name for each in members}
-        later: set[str] = set()
-        for each in stages:  # what hangs on a member without being one, and all that hangs on that
-            reads = {load.tensor for load in _loads(each)}
-            if reads & later or (each not in members and reads & inside):
-                later.add(each.name)
-        kept = [each for each in members if each.name not in later]
-        if kept == members:
-            return members
-        members = kept
-
-
-def _before(stages: list[Stage], members: list[Stage]) -> list[Stage]:
-    """The stages that the members need."""
-    needed = {load.tensor for each in members for load in _loads(each)}
-    found: list[Stage] = []
-    for each in reversed(stages):
-        if each not in members and each.name in needed and not each.primed:
-            found.insert(0, each)
-            needed |= {load.tensor for load in _loads(each)}
-    return found
 
 
 def made_code(formula: Formula, name: str, schedule: Schedule | None, sizes: Mapping[str, int] | None) -> Code:
@@ -386,7 +247,7 @@ class _Writing:
                 load.tensor
                 for other in found[number + 1 :]
                 for s in (*other.reductions, *other.after)
-                for load in _loads(s)
+                for load in loads_of(s)
             }
             own_stages = (*each.reductions, *each.after)
             kept = group.kept | {s.name for s in own_stages if s.temporary and s.name in later}
@@ -402,7 +263,7 @@ class _Writing:
     def _columns(self, formula: Formula, found: Round) -> Columns:
         if isinstance(self.schedule, Columns):
             return self.schedule
-        wide = max(TYPES[formula.type_of(n.tensor).name].bits for s in found.reductions for n in _loads(s))
+        wide = max(TYPES[formula.type_of(n.tensor).name].bits for s in found.reductions for n in loads_of(s))
         vector = max(1, min(8, 128 // wide))
         if not found.dims:
             return Columns(vector, 8, BLOCKS)
@@ -435,12 +296,8 @@ def _plain(formula: Formula, group: Group, own: str) -> Made:
     """A thread for each element, behind what fills the array of a scatter."""
     kernels: list[Kernel] = []
     steps: list[Step] = []
-    if group.is_scatter and not group.stages[0].keeps:
-        filled = start(group.stages[0], formula)
-        extents = formula.tensors[filled.name].extents
-        wide = replace(formula, dims={**formula.dims, **dict(zip(filled.dims, extents, strict=True))})
-        filling = Group(filled.dims, (filled,), frozenset())
-        kernel, step = pointwise(wide, filling, f"{own}_fill", elements_each(filling))
+    if filled := filling(formula, group):
+        kernel, step = pointwise(*filled, f"{own}_fill", elements_each(filled[1]))
         kernels.append(kernel)
         steps.append(step)
     kernel, step = pointwise(formula, group, f"{own}_kernel", elements_each(group))
@@ -454,48 +311,3 @@ def _before_plain(formula: Formula, group: Group, own: str, found: Sequence[tupl
     step = replace(step, paths=(*(path for _, paths in found for path in paths), *step.paths))
     kernels = (*(kernel for kernel, _ in found), *general.kernels)
     return Made(kernels, (*general.steps[:-1], step), general.temporaries)
-
-
-def tried(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
-    """The schedules that a search tries at some sizes: of rows, of packs or of tiles, as the formula's shape allows."""
-    found: list[Schedule] = []
-    for part in parts(formula):
-        if part.chain is not None:
-            found += [FusedAttention(), FusedAttention(128, 32), FusedAttention(64, 64), FusedAttention(128, 128)]
-            continue
-        if part.shape is not None:
-            found += alternatives(part.formula, part.shape, sizes)
-            continue
-        for group in partition(part.formula):
-            turned = turn(part.formula, group)
-            if not isinstance(turned, str):
-                for each in schedules_of(turned):
-                    found += [each, replace(each, rows=each.rows // 2), replace(each, side=each.side // 2)]
-                    found += [replace(each, vector=max(1, each.vector // 2))]
-                continue
-            if any(is_product(part.formula, each) for each in group.stages):
-                found += candidates(part.formula, group)
-                continue
-            near = neighbours(part.formula, group.dims, group.stages, None)
-            if not isinstance(near, str):
-                found += near.alternatives()
-                continue
-            if not isinstance(all_pairs(part.formula, group.dims, group.stages), str):
-                found += [Pairs(bodies, parts) for parts in (1, 4, 8, 16) for bodies in (1, 2, 4, 8)]
-                continue
-            cols = columns_of(part.formula, group)
-            if not isinstance(cols, str):
-                vector = schedule_of(part.formula, group, cols).vector
-                shapes = ((256, 1), (256, 2), (128, 1), (128, 2), (512, 1), (256, 4), (128, 4))
-                found += [Pointwise(threads, vector, count) for threads, count in shapes]
-            elif group.is_scatter:
-                wide = bins_vector(part.formula, group)
-                blocks_of = ((256, 1056), (512, 264), (512, 528), (1024, 132), (1024, 264))
-                found += [Bins(threads, blocks, wide) for threads, blocks in blocks_of]
-            elif not isinstance(segmented_of(part.formula, group), str):
-                found += [Segments(lanes) for lanes in (2, 4, 8, 16, 32)]
-            elif scans := scans_tried(part.formula, group):
-                found += scans
-            elif any(isinstance(each.value, Reduce) for each in group.stages):
-                found += [Columns(4, warps, split) for warps, split in ((16, 8), (16, 16), (16, 32), (8, 16), (8, 64))]
-    return tuple(dict.fromkeys(found))

@@ -41,7 +41,7 @@ def partition(formula: Formula) -> tuple[Group, ...]:
         read = {
             load.tensor
             for other in stages
-            for load in _loads(other)
+            for load in loads_of(other)
             if other not in members or not _at_own(load, dims, other)
         }
         kept = frozenset(name for name in inside & read if any(e.temporary for e in members if e.name == name))
@@ -69,8 +69,8 @@ def inlined(formula: Formula) -> list[Stage]:
 
 def _fits(stage: Stage, formula: Formula) -> bool:
     """Whether its value may stand wherever it is read: it is short, or read once, and not read mirrored."""
-    uses = [load for other in formula.stages for load in _loads(other) if load.tensor == stage.name]
-    own_old = any(each.primed and each.name in {load.tensor for load in _loads(stage)} for each in formula.stages)
+    uses = [load for other in formula.stages for load in loads_of(other) if load.tensor == stage.name]
+    own_old = any(each.primed and each.name in {load.tensor for load in loads_of(stage)} for each in formula.stages)
     # A value that is rounded to a type of its own would lose that.
     if own_old or any(load.outside == "reflect" for load in uses) or stage.name in _declared(formula):
         return False
@@ -131,7 +131,7 @@ def _levels(stages: list[Stage]) -> dict[tuple[str, bool], int]:
     levels: dict[tuple[str, bool], int] = {}
     for stage in stages:
         level = 0
-        for load in _loads(stage):
+        for load in loads_of(stage):
             made = by_name.get(load.tensor)
             if made is None or made is stage:
                 continue
@@ -146,7 +146,7 @@ def _levels(stages: list[Stage]) -> dict[tuple[str, bool], int]:
                 levels[other.name, other.primed]
                 + (0 if other.dims == stage.dims and _at_own(load, stage.dims, other) else 1)
                 for other in stages
-                for load in _loads(other)
+                for load in loads_of(other)
                 if load.tensor == stage.name and other is not stage
             ]
             levels[stage.name, True] = max([levels[stage.name, True], *readers])
@@ -163,5 +163,6 @@ def _shadowed(reader: Stage) -> bool:
     return any(r.name in reader.dims for each in walk(reader.value) if isinstance(each, Reduce) for r in each.ranges)
 
 
-def _loads(stage: Stage) -> list[Load]:
+def loads_of(stage: Stage) -> list[Load]:
+    """What a stage reads, its place included."""
     return [node for part in (stage.value, *stage.index) for node in walk(part) if isinstance(node, Load)]

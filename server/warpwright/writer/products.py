@@ -32,7 +32,7 @@ _MANY = 1 << 14
 """Results, of which more keep the GPU busy with a thread for each."""
 
 
-def candidates(formula: Formula, group: Group) -> tuple[CoreProduct | TensorProduct, ...]:
+def alternatives(formula: Formula, group: Group) -> tuple[CoreProduct | TensorProduct, ...]:
     """The schedules that a search tries for a product."""
     shape = shape_of(formula, group)
     if isinstance(shape, str):

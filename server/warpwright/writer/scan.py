@@ -115,7 +115,7 @@ def scan(
     return _columns(formula, found, name, wanted) if found.cols else _rows(formula, found, name, wanted, sizes)
 
 
-def tried(formula: Formula, group: Group) -> list[Scan]:
+def alternatives(formula: Formula, group: Group) -> list[Scan]:
     """The schedules that a search tries."""
     found = running_of(formula, group)
     if isinstance(found, str):

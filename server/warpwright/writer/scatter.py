@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from warpwright.formulas.model import Formula, Stage
 from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Num
 from warpwright.formulas.types import TYPES, ElementType, computed
+from warpwright.writer.partition import Group
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, written
@@ -20,12 +23,17 @@ class ScatterError(Exception):
     """A type that no atomic operation of a GPU has: one sentence."""
 
 
-def start(stage: Stage, formula: Formula) -> Stage:
-    """What fills the array before anything meets in it."""
+def filling(formula: Formula, group: Group) -> tuple[Formula, Group] | None:
+    """What fills the array of a scatter before anything meets in it, in a formula that has its dimensions; None where
+    nothing is to be filled."""
+    stage = group.stages[0]
+    if not group.is_scatter or stage.keeps:
+        return None
+    extents = formula.tensors[stage.name].extents
+    dims = {f"{stage.name}_{place}": extent for place, extent in enumerate(extents)}
     value = identity(OPS[stage.combine], TYPES[stage.type])
-    tensor = formula.tensors[stage.name]
-    dims = tuple(f"{stage.name}_{place}" for place in range(len(tensor.extents)))
-    return Stage(stage.name, dims, Num(value), stage.type)
+    filled = Stage(stage.name, tuple(dims), Num(value), stage.type)
+    return replace(formula, dims={**formula.dims, **dims}), Group(filled.dims, (filled,), frozenset())
 
 
 def meet(body: Text, scope: Scope, stage: Stage) -> None:

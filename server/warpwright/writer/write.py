@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from warpwright.formulas.model import Formula
 from warpwright.formulas.normal import normal, tensors_of
 from warpwright.schedules.model import Schedule
+from warpwright.writer.alternatives import alternatives as laid_otherwise
 from warpwright.writer.code import Code, Kernel, Launch, Step, pruned
-from warpwright.writer.fast import ScheduleError, made_code, tried
+from warpwright.writer.fast import ScheduleError, made_code
 from warpwright.writer.helpers import helper_texts
 from warpwright.writer.launch import HOST_HELPERS, launch_function
 from warpwright.writer.names import with_free_names
-from warpwright.writer.partition import Group, partition
+from warpwright.writer.partition import partition
 from warpwright.writer.pointwise import pointwise
-from warpwright.writer.scatter import start
+from warpwright.writer.scatter import filling
 from warpwright.writer.text import broken
 from warpwright.writer.types import headers_for
 
-__all__ = ["ScheduleError", "candidates", "file_text", "instances_text", "plain", "written"]
+__all__ = ["ScheduleError", "alternatives", "file_text", "instances_text", "plain", "written"]
 
 
 def plain(formula: Formula, name: str) -> Code:
@@ -31,11 +31,8 @@ def plain(formula: Formula, name: str) -> Code:
     groups = partition(formula)
     for number, group in enumerate(groups):
         own = f"{name}_kernel" if len(groups) == 1 else f"{name}_{group.stages[-1].name}"
-        if group.is_scatter and not group.stages[0].keeps:
-            filled = start(group.stages[0], formula)
-            extents = formula.tensors[filled.name].extents
-            wide = replace(formula, dims={**formula.dims, **dict(zip(filled.dims, extents, strict=True))})
-            kernel, step = pointwise(wide, Group(filled.dims, (filled,), frozenset()), f"{name}_fill_{filled.name}")
+        if filled := filling(formula, group):
+            kernel, step = pointwise(*filled, f"{name}_fill_{group.stages[0].name}")
             kernels.append(kernel)
             steps.append(step)
         if any(each.name == own for each in kernels):
@@ -59,9 +56,9 @@ def written(
     return pruned(made_code(with_free_names(normal(formula)), name, schedule, sizes))
 
 
-def candidates(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
+def alternatives(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
     """The schedules that a search tries at some sizes."""
-    return tried(with_free_names(normal(formula)), sizes)
+    return laid_otherwise(with_free_names(normal(formula)), sizes)
 
 
 def file_text(*codes: Code) -> str:
