@@ -169,7 +169,7 @@ def without_terms(node: Expr, total: str, some: Load) -> Expr:
     >>> from warpwright.formulas.printer import shown
     >>> value = parse("y[i] = t[i] * some[i] / b + c").equations[0].value
     >>> shown(without_terms(value, "t", Load("some", (Name("i"),))))
-    't[i] * (1 / b if some[i] else 0) + c'
+    't[i] * (1.0 / b if some[i] else 0.0) + c'
     """
     above, below = factors(node)
     if len(above) > 1 and some in above:
