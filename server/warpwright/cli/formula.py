@@ -210,7 +210,7 @@ def _say(made: Written, *, is_explained: bool, is_one_of_many: bool) -> None:
     if made.report is not None:
         click.echo(report_text(made.report.to_json(), whole=False), err=True)
     for each in made.formula.promises:
-        say_note(f"The caller sees to it that {each[0].lower()}{each[1:]}" if each[1:2].islower() else each)
+        say_note(f"The caller sees to it that {each}")
 
 
 def _search_table(found: Found) -> str:

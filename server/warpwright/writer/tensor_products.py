@@ -71,7 +71,8 @@ def _padded(made: ProductText, name: str) -> tuple[list[Tensor], Kernel | None, 
         rests.append(Call("%", (length, Num(8))))
         words.append(product([outer, row]))
         declared[copies[-1].name] = f"{NAMES[tensor.type]}* __restrict__ {copies[-1].name}"
-    needed: Expr = Call(">=", (Call("+", (rests[0], rests[1])), Num(1)))
+    rest = rests[0] if rests[0] == rests[1] else Call("+", (rests[0], rests[1]))
+    needed: Expr = Call(">=", (rest, Num(1)))
     grid = (ceiling(Call("max", (words[0], words[1])), 256), Num(2), Num(1))
     launch = Launch(own, grid, (256, 1, 1))
     if all(map(is_constant, rests)) and not at_sizes(needed, {}):
