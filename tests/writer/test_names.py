@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.written import computes_plainly_and_by_schedules
 from warpwright.formulas.resolve import formula_of
-from warpwright.writer.names import free_name
+from warpwright.writer.names import function_name
 
 FORMULAS = (
     "int[i] = class[i] * template",
@@ -14,6 +14,8 @@ FORMULAS = (
     "expf[i] = exp(__expf[i]) + _A[i]",
     "linux[i] = unix[i] + major[i] * minor[i]",
     "NULL[i] = INT_MAX[i] + EOF + RAND_MAX[i] + stdin",
+    "gamma[t, c] = x[t, c] * T + y1[c] * rand",
+    "y[t, c] = x[t, c] * gamma[c] / T",
     "p: f32[N]{x, y}\np.x'[i] = p.y[i]",
     "out[i] = aligned_bytes[i] * sum[j] s[j]\ns[j] = sum[k] w[j, k] * stdout[k]",
 )
@@ -23,5 +25,5 @@ FORMULAS = (
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_name_that_is_taken_gets_another(text: str) -> None:
     formula = formula_of(text)
-    name = free_name(formula.outputs[0].name)
+    name = function_name(formula.outputs[0].name)
     computes_plainly_and_by_schedules(formula, name)

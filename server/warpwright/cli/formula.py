@@ -27,7 +27,7 @@ from warpwright.verify.torch_export import NotExportedError, plan_of
 from warpwright.writer.extension import NoExtensionError
 from warpwright.writer.forms import extension_codes, extension_files
 from warpwright.writer.header import header_text
-from warpwright.writer.names import free_name, is_reserved
+from warpwright.writer.names import function_name, is_reserved
 from warpwright.writer.write import file_text
 
 MOST_SHOWN = 12
@@ -125,7 +125,7 @@ def command(
         made: list[Written] = []
         for own, said in texts.items():
             formula = _formula(said)
-            function = name or own or free_name(formula.outputs[0].name)
+            function = name or own or function_name(formula.outputs[0].name)
             given = _sizes(sizes, formula.sizes)
             asked = Asked(function, arch, given, is_plain, schedule, seconds, not is_unchecked)
             try:
@@ -174,7 +174,7 @@ def _exported(exported: str, inputs: tuple[str, ...], progress: Progress) -> tup
         raise CannotRun(str(error)) from None
     if not plan.formulas:
         raise CannotRun(f"{name} has no part that is a formula. {' '.join(each.said for each in plan.calls)}")
-    return {free_name(each.name): each.text for each in plan.formulas}, [each.said for each in plan.calls]
+    return {function_name(each.name): each.text for each in plan.formulas}, [each.said for each in plan.calls]
 
 
 def _write(made: list[Written], form: str, types: str, target: Path | None) -> None:

@@ -14,7 +14,7 @@ from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
 from warpwright.verify.report import PASSED, Status
-from warpwright.writer.names import free_name
+from warpwright.writer.names import function_name
 
 _INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 
@@ -57,7 +57,7 @@ def write_formula(request: Json, progress: Progress, is_cancelled: IsCancelled) 
 
 def _free_name(source: Source, found: FormulaComment) -> str:
     """The first output's name; one more behind it where the file has that."""
-    name = free_name(found.formula.outputs[0].name)
+    name = function_name(found.formula.outputs[0].name)
     taken = set(re.findall(rb"[A-Za-z_]\w*", source.code))
     names = (name, *(f"{name}_{number}" for number in range(2, 100)))
     return next((each for each in names if encoded(each) not in taken), name)

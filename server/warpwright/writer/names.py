@@ -23,11 +23,13 @@ _CUDA = """
 threadIdx blockIdx blockDim gridDim warpSize dim3 cudaStream_t cudaError_t int8_t int16_t int32_t int64_t uint8_t
 uint16_t uint32_t uint64_t size_t std thrust half nullptr_t INFINITY NAN INT_MIN LLONG_MIN M_PI stream workspace place
 is_packed is_small has_rests Index value
-lane warp block row rows mask signal time clock rand abs min max main errno assert
-gamma y0 y1 yn j0 j1 jn pack turning along across batch is_row is_result wanted part total values before so_far kParts
+lane warp block row rows mask abs min max main errno assert
+j0 j1 pack turning along across batch is_row is_result wanted part total values before so_far kParts
 from word packed kWord kWords kGranule kBodies kCols kLanes kOuts kRows kStep kTile kPerLane kVector kPacks kSide
 kThreads
 """
+_FUNCTIONS = frozenset("gamma y0 y1 yn jn signal time clock rand".split())
+"""Of C's headers, and of no written text: no names for a function, but for arrays, numbers and sizes."""
 _MACROS = """
 BIG_ENDIAN BUFSIZ BYTE_ORDER CHAR_BIT CLOCKS_PER_SEC DECIMAL_DIG EDOM EOF ERANGE FLT_DIG FLT_EPSILON FLT_RADIX
 DBL_DIG DBL_EPSILON HUGE_VAL HUGE_VALF HUGE_VALL LITTLE_ENDIAN LONG_BIT MAXFLOAT MAX_CANON MAX_INPUT NULL NZERO
@@ -37,7 +39,7 @@ PIPE_BUF SNAN SNANF SNANL WORD_BIT WEOF linux math_errhandling sched_priority st
 _IS_LIMIT = re.compile(r"[A-Z][A-Z0-9_]*_(?:MAX|MIN|WIDTH)")
 _HOST = "is_aligned aligned_bytes are_countable grid_of has_shared bytes"
 _LIBRARY = {f"{each}f" for each in FUNCTIONS} | FUNCTIONS.keys()
-RESERVED = frozenset({*_CPP.split(), *_CUDA.split(), *_MACROS.split(), *_HOST.split(), *_LIBRARY, *HELPERS})
+RESERVED = frozenset({*_FUNCTIONS, *_CPP.split(), *_CUDA.split(), *_MACROS.split(), *_HOST.split(), *_LIBRARY, *HELPERS})
 """Names that a text uses for something else."""
 _IS_OF_COMPILER = re.compile(r"_(?=[_A-Z])")
 
@@ -61,17 +63,26 @@ def free_name(name: str, taken: Container[str] = ()) -> str:
     if _IS_OF_COMPILER.match(free):
         bare = free.lstrip("_")
         free = bare if bare[:1].isalpha() else f"v{bare}"
-    while is_reserved(free) or free in taken:
+    while (is_reserved(free) and free not in _FUNCTIONS) or free in taken:
         free += "_"
     return free
+
+
+def function_name(name: str) -> str:
+    """The name, or one like it that a function may have.
+
+    >>> function_name("gamma"), free_name("gamma"), function_name("softmax")
+    ('gamma_', 'gamma', 'softmax')
+    """
+    return free_name(name, _FUNCTIONS)
 
 
 def with_free_names(formula: Formula) -> Formula:
     """The formula with other names for what has one that is taken; each name stands for one thing.
 
     >>> from warpwright.formulas.resolve import formula_of
-    >>> tuple(with_free_names(formula_of("y[i] = int[i] * y1")).tensors)
-    ('int_', 'y')
+    >>> tuple(with_free_names(formula_of("y[i] = int[i] * gamma[i]")).tensors)
+    ('int_', 'gamma', 'y')
     """
     arrays = {each.array for each in formula.tensors.values()}
     plain = {each.name for each in formula.stages} - formula.tensors.keys()
