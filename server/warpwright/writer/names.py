@@ -28,7 +28,7 @@ j0 j1 pack turning along across batch is_row is_result wanted part total values 
 from word packed kWord kWords kGranule kBodies kCols kLanes kOuts kRows kStep kTile kPerLane kVector kPacks kSide
 kThreads
 """
-_FUNCTIONS = frozenset("gamma y0 y1 yn jn signal time clock rand".split())
+_FUNCTIONS = frozenset({"gamma", "y0", "y1", "yn", "jn", "signal", "time", "clock", "rand"})
 """Of C's headers, and of no written text: no names for a function, but for arrays, numbers and sizes."""
 _MACROS = """
 BIG_ENDIAN BUFSIZ BYTE_ORDER CHAR_BIT CLOCKS_PER_SEC DECIMAL_DIG EDOM EOF ERANGE FLT_DIG FLT_EPSILON FLT_RADIX
@@ -39,7 +39,8 @@ PIPE_BUF SNAN SNANF SNANL WORD_BIT WEOF linux math_errhandling sched_priority st
 _IS_LIMIT = re.compile(r"[A-Z][A-Z0-9_]*_(?:MAX|MIN|WIDTH)")
 _HOST = "is_aligned aligned_bytes are_countable grid_of has_shared bytes"
 _LIBRARY = {f"{each}f" for each in FUNCTIONS} | FUNCTIONS.keys()
-RESERVED = frozenset({*_FUNCTIONS, *_CPP.split(), *_CUDA.split(), *_MACROS.split(), *_HOST.split(), *_LIBRARY, *HELPERS})
+_WORDS = f"{_CPP} {_CUDA} {_MACROS} {_HOST}"
+RESERVED = frozenset({*_FUNCTIONS, *_WORDS.split(), *_LIBRARY, *HELPERS})
 """Names that a text uses for something else."""
 _IS_OF_COMPILER = re.compile(r"_(?=[_A-Z])")
 
