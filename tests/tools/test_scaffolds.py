@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("server", "tests", "tools", "docs", "benchmarks/results", "benchmarks/optimize_page.py", "pyproject.toml")
+COPIED = (
+    *("server", "tests", "tools", "docs", "pyproject.toml"),
+    *("benchmarks/results", "benchmarks/optimize_page.py", "benchmarks/formula_page.py"),
+)
 
 
 @pytest.fixture(scope="module")

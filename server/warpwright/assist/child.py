@@ -91,6 +91,9 @@ class Model:
         # The GPU is for kernels that are compared and timed. The model is small enough for the processor.
         loading = llama.llama_model_default_params()
         loading.n_gpu_layers = 0
+        # llama.cpp's products on AMX load a tile configuration that the compiler may leave out; the process then dies.
+        # Without buffers of their own layout they are not taken, and this model is as fast (llama.cpp pull 26954).
+        loading.use_extra_bufts = b"AMX_INT8 = 1" not in llama.llama_print_system_info()
         self.model = llama.llama_model_load_from_file(os.fsencode(path), loading)
         if not self.model:
             raise RequestError(f"The model {path} could not be loaded{self._because()}.")
