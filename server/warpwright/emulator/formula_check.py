@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpwright.emulator.formula_memory import in_memory, outputs_of
+from warpwright.emulator.formula_memory import as_read, in_memory, outputs_of
 from warpwright.emulator.formulas import Compiled, run_code
 from warpwright.emulator.launch import LaunchError
 from warpwright.emulator.machine.faults import FoundFault
@@ -18,7 +18,7 @@ from warpwright.formulas.model import Formula
 from warpwright.formulas.numpy_agreement import agreements, reference_of
 from warpwright.formulas.numpy_inputs import Style, drawn
 from warpwright.formulas.numpy_reference import EvaluationError, Reference
-from warpwright.formulas.shapes import Shape, operations, to_try
+from warpwright.formulas.shapes import Shape, elements, operations, to_try
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.writer.code import Code, Path
@@ -28,6 +28,8 @@ MOST_ELEMENTS, MOST_OPERATIONS = 1 << 14, 1 << 18
 """Of a shape that is tried in the emulator."""
 MOST_LANE_STEPS = 1_000_000_000
 """Of one run: some seconds."""
+MOST_HELD = 1 << 24
+"""Elements of all arrays together, a table of which little is read, too: no more are held in memory."""
 LEAST_CUT = 64
 """To which a size is cut down before others are."""
 ENDING_OPERATIONS = 10_000
@@ -66,10 +68,11 @@ def shapes_for(
     """The shapes that are tried, and before them the one that is given, if any, with its largest sizes cut down to what
     the emulator gets through; the sizes that it leaves open are small."""
     shapes = to_try(formula, most_elements, most_operations)
-    found = [each for each in shapes if operations(formula, each.sizes) <= 4 * most_operations]
+    found = [each for each in shapes if _fits(formula, each.sizes, 4 * most_operations)]
     if given:
         others = shapes[-1].sizes if shapes else {}
-        found.insert(0, Shape("given", cut_down(formula, {**others, **given})))
+        own = Shape("given", cut_down(formula, {**others, **given}))
+        found = [own, *found] if _fits(formula, own.sizes, most_operations=4 * MOST_OPERATIONS) else found
     return found
 
 
@@ -83,9 +86,13 @@ def cut_down(formula: Formula, sizes: Mapping[str, int]) -> dict[str, int]:
     found = dict(sizes)
     for least in (LEAST_CUT, 1):
         for name in sorted(sizes, key=lambda each: -sizes[each]):
-            while found[name] > least and operations(formula, found) > 4 * MOST_OPERATIONS:
+            while found[name] > least and not _fits(formula, found, 4 * MOST_OPERATIONS):
                 found[name] //= 2
     return found
+
+
+def _fits(formula: Formula, sizes: Mapping[str, int], most_operations: int) -> bool:
+    return operations(formula, sizes) <= most_operations and elements(formula, sizes) <= MOST_HELD
 
 
 def tried(
@@ -134,12 +141,13 @@ def compared(
     """One run, compared with `reference` (`reference_of` the formula); all arrays begin at multiples of `alignment`
     bytes. Raises NoInputsError and EvaluationError."""
     arrays, scalars = drawn(formula, sizes, seed, style)
-    expected = reference(arrays, scalars, sizes)
     own = dict(zip(formula.scalars, code.formula.scalars, strict=True))
     names = dict(zip(formula.tensors, code.formula.tensors, strict=True))
     own_sizes = sizes_of(code, formula, sizes)
     values = {names[name]: data for name, data in arrays.items()}
     held = in_memory(code.formula, values, own_sizes, _POISON)
+    values = as_read(code.formula, values, held, own_sizes)
+    expected = reference({name: values[names[name]] for name in arrays}, scalars, sizes)
     numbers = {own[name]: number for name, number in scalars.items()}
     try:
         ran = run_code(

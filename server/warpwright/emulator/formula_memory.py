@@ -43,11 +43,20 @@ def in_memory(
 def outputs_of(formula: Formula, held: Mapping[str, Array], sizes: Mapping[str, int]) -> dict[str, Array]:
     """The outputs in logical shape, as numbers."""
     names = {each.name for each in formula.outputs}
-    return {
-        each.name: to_numbers(np.asarray(held[each.array]).view(STORED[each.type])[places(each, sizes)], each.type)
-        for each in formula.tensors.values()
-        if each.name in names
-    }
+    return {each.name: _of(each, held, sizes) for each in formula.tensors.values() if each.name in names}
+
+
+def as_read(
+    formula: Formula, values: Mapping[str, Array], held: Mapping[str, Array], sizes: Mapping[str, int]
+) -> dict[str, Array]:
+    """The `values` as they are read from memory, where elements that strides put at one place are the same."""
+    strided = {name: each for name, each in formula.tensors.items() if each.strides is not None and name in values}
+    return {**values, **{name: _of(each, held, sizes).astype(values[name].dtype) for name, each in strided.items()}}
+
+
+def _of(tensor: Tensor, held: Mapping[str, Array], sizes: Mapping[str, int]) -> Array:
+    """The elements of an array in logical shape, as numbers."""
+    return to_numbers(np.asarray(held[tensor.array]).view(STORED[tensor.type])[places(tensor, sizes)], tensor.type)
 
 
 def places(tensor: Tensor, sizes: Mapping[str, int]) -> Array:

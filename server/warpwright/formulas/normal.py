@@ -183,8 +183,10 @@ class _Normal:
 
     def _is_in_order(self, begin: Expr, end: Expr) -> bool:
         """Whether a range is proved, or promised, not to end before it begins, also where a size is 0."""
-        if from_memory(begin) or from_memory(end):
-            return True
+        if from_memory(end):
+            return begin == Num(0)
+        if from_memory(begin):
+            return end in self.dims.values()
         match begin, end:
             case Num(value=0), Name():
                 return True

@@ -37,7 +37,8 @@ def drawn(
         kind = TYPES[tensor.type]
         arrays[tensor.name] = kept(_array(random, draws[tensor.name], shape, kind, style), kind)
     scalars = {
-        name: _array(random, draws[name], (), TYPES[kind], "normal").item() for name, kind in formula.scalars.items()
+        name: kept(_array(random, draws[name], (), TYPES[kind], "normal"), TYPES[kind]).item()
+        for name, kind in formula.scalars.items()
     }
     return arrays, scalars
 

@@ -5,6 +5,7 @@ One module of one class, as each step leaves to the next what it found of the na
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -37,6 +38,8 @@ from warpwright.formulas.tree import (
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.formulas.typing_rules import LITERAL, TypeRuleError, settled, type_of
 
+_MOST_ELEMENTS = 1 << 59
+"""Of an array: so many of 16 bytes are within 64 bits."""
 _SCATTERS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
 
 
@@ -72,6 +75,9 @@ class _Resolver:
         self._declarations()
         equations = plain(self.text, self.written.equations)
         dims = self._dims(equations)
+        for each in equations:
+            if each.name in dims:
+                raise self.fail(dims[each.name], f"{each.name} is a dimension and a result: choose another name.")
         self.capitals = {dim.upper(): dim for dim in dims}
         sizes = set(names_in(e for d in self.declared.values() for e in (*(d.extents or ()), *d.strides)))
         for name in sizes & (dims.keys() | {each.name for each in equations}):
@@ -317,6 +323,8 @@ class _Resolver:
                 each = outputs[name]
                 role = "in-out" if each.primed or each.combine else "out"
             shape = tuple(self._extent(extents, (name, place), at) for place in range(count))
+            if math.prod(each.value for each in shape if isinstance(each, Num)) > _MOST_ELEMENTS:
+                raise self.fail(at, f"{name} has more elements than 64 bits count bytes of.")
             found[name] = self._tensor(name, shape, role)
         return {name: each for name, each in found.items() if each.role != "out"} | {
             name: found[name] for name in outputs if found[name].role == "out"
@@ -346,6 +354,11 @@ class _Resolver:
             raise self.fail(
                 known.at, f"channels_last takes the extents N, C, H, W or N, C, D, H, W; {name} has {len(shape)}."
             )
+        for stride in known.strides:
+            if isinstance(stride, Num) and stride.value < 0:
+                raise self.fail(known.at, f"A stride of {name} is below 0: count down in its indices instead.")
+            if stride == Num(0) and role != "in":
+                raise self.fail(known.at, f"A stride of {name} is 0, so that several results have one place.")
         strides = known.strides or _strides(known.layout, shape)
         if not known.fields:
             return Tensor(name, known.type, shape, role, strides or None)

@@ -173,10 +173,15 @@ def _apart(formula: Formula, sizes: Mapping[str, int]) -> dict[str, int]:
     found = dict(sizes)
     told = set(names_in([*formula.dims.values(), *(e for t in formula.tensors.values() for e in t.extents)]))
     for tensor in formula.tensors.values():
-        open_to = [name for name in names_in(tensor.strides or ()) if name not in told]
-        extents = [at_sizes(each, found) for each in tensor.extents]
-        for name in open_to:
-            found[name] = max([*extents, 1]) + found[name] % 4
+        span = 1
+        strides = [] if tensor.strides is None else list(zip(tensor.strides[::-1], tensor.extents[::-1], strict=True))
+        # Those that are told first, then the others from the last one: each leaves room for all before it.
+        for stride, extent in sorted(strides, key=lambda each: not told.issuperset(names_in([each[0]]))):
+            for name in names_in([stride]):
+                if name not in told:
+                    found[name] = max(1, span) + found[name] % 4
+                    told.add(name)
+            span += max(0, at_sizes(extent, found) - 1) * at_sizes(stride, found)
     return found
 
 

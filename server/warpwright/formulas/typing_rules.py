@@ -83,7 +83,10 @@ def _typed(node: Expr, named: Callable[[str], ElementType], of: Callable[[Expr],
                     raise TypeRuleError(each.at, f"An end of a range is a whole number, not {settled(of(each)).name}.")
             return _reduced(node, of(node.body))
         case Call(name=name, args=args, at=at):
-            return _called(name, [of(each) for each in args], at)
+            kind = _called(name, [of(each) for each in args], at)
+            if kind.kind == "integer" and len(args) == 2:
+                _need_sense(name, args[1], kind)
+            return kind
 
 
 def _reduced(node: Reduce, body: ElementType) -> ElementType:
@@ -175,6 +178,18 @@ def settled_bool(kind: ElementType) -> ElementType:
 def _need_truth(kind: ElementType, what: str, at: int) -> None:
     if kind.kind != "bool":
         raise TypeRuleError(at, f"{what} takes a truth value, not {settled(kind).name}: compare first, as in x > 0.")
+
+
+def _need_sense(name: str, right: Expr, kind: ElementType) -> None:
+    """What C++ leaves open for whole numbers, where a literal stands on the right."""
+    if not isinstance(right, Num):
+        return
+    value = right.value
+    most = max(32, kind.bits) - 1 if kind.bits else 63
+    if name in ("<<", ">>") and not 0 <= value <= most:
+        raise TypeRuleError(right.at, f"'{name}' of {settled(kind).name} shifts by 0 to {most} bits, not {value}.")
+    if name in ("//", "%") and value == 0:
+        raise TypeRuleError(right.at, f"'{name}' divides a whole number by 0.")
 
 
 def _kinds(kinds: tuple[str, ...]) -> str:

@@ -56,7 +56,7 @@ def bins(formula: Formula, group: Group, name: str, schedule: Bins) -> tuple[Ker
     places = SHARED // (_gathered(stage).bits // 8)
     grid = Call("min", (ceiling(count, schedule.threads * schedule.vector * BATCH), Num(schedule.blocks)))
     last = MOST_INDEX - schedule.threads * schedule.blocks * schedule.vector
-    arrays = [each for each in scope.tensors.values() if each.name in scope.used]
+    arrays = scope.touched()
     small = [Call("<=", (count, Num(last))), *(Call("<=", (reach(each), Num(MOST_INDEX))) for each in arrays)]
     many = Call(">=", (count, Call("*", (Num(LEAST), size))))
     paths: list[Path] = []
@@ -95,8 +95,7 @@ def _kernel(scope: Scope, group: Group, name: str, schedule: Bins, moved: Mappin
     tensor = formula.tensors[stage.name]
     kind, gathered = TYPES[stage.type], _gathered(stage)
     op = OPS[stage.combine]
-    taken = {*formula.dims, *scope.tensors, *formula.scalars, *formula.sizes}
-    element = next(n for n in ("k", "m", "element") if n not in taken)
+    element = scope.free("k", "m", "element")
     own, place, copy, step, first, total, each = (
         scope.free(n) for n in (f"{stage.name}_own", "place", "copy", "step", "first", "total", "each")
     )
@@ -150,7 +149,7 @@ def _kernel(scope: Scope, group: Group, name: str, schedule: Bins, moved: Mappin
     lines = ["// Each block gathers in shared memory first, then meets the others once for each place."]
     lines += ["template <typename Index, int kVector, int kCopies>"]
     lines += listed(texts, f"__global__ void __launch_bounds__({threads}) {name}(", ") {")
-    types = {scope.type_named(n).name for n in scope.used if n in scope.tensors}
+    types = {each.type for each in scope.touched()}
     text = "\n".join([*lines, *body.lines, "}"])
     helpers = frozenset(expressions.helpers)
     return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | expressions.types))

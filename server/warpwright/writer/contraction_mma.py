@@ -373,20 +373,29 @@ $lines
     }
 }
 """
+_PAD_ONE = """\
+// A copy of $a whose rows are whole 16-byte words, with zeros at their ends: what cp.async can copy.
+$head
+$lines
+    const long long at = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+    pad_word($a, ${a}_padded, $a_rows, $a_leading, at);
+}
+"""
 
 
 def pad_kernel(product: Product) -> str:
-    """The kernel that copies both operands to where their rows are whole 16-byte words."""
+    """The kernel that copies both operands, or the one array of both, to where their rows are whole 16-byte words."""
 
     def rows(operand: Operand, free: str) -> str:
         batch = f"static_cast<long long>({product.batch}) * " if operand.batch else ""
         return batch + (free if operand.inner == "depth" else product.k)
 
-    return filled(
-        _PAD, head=product.head(256), lines=indented(product.lines), a=product.a.name, b=product.b.name,
-        a_rows=rows(product.a, product.m), a_leading=product.a.leading,
-        b_rows=rows(product.b, product.n), b_leading=product.b.leading,
-    )  # fmt: skip
+    a, b = product.a, product.b
+    given = {"head": product.head(256), "lines": indented(product.lines), "a": a.array}
+    given |= {"a_rows": rows(a, product.m), "a_leading": a.leading}
+    if a.array == b.array:
+        return filled(_PAD_ONE, **given)
+    return filled(_PAD, **given, b=b.array, b_rows=rows(b, product.n), b_leading=b.leading)
 
 
 _NARROW = {"bf16": "__float2bfloat16", "f16": "__float2half"}

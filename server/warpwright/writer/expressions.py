@@ -134,6 +134,8 @@ class Expressions:
             # Compilers warn of && beside || without parentheses.
             side = level + 1 if name in COMPARISONS else AND + 1 if name == "or" else level
             return f"{self.of(args[0], side, kind)} {_SIGNS.get(name, name)} {self.of(args[1], side, kind)}", level
+        if name == "~" and kind.kind == "bool":
+            return f"!{self.of(args[0], UNARY)}", UNARY
         if name in ("neg", "~"):
             return f"{'-' if name == 'neg' else '~'}{self.of(args[0], UNARY, kind)}", UNARY
         if name == "/":
@@ -198,12 +200,12 @@ class Expressions:
                 ATOM,
             )
         positive = self.bounds.at_least(args[1], {(): 1})
-        if not kind.signed or (positive and self.bounds.at_least(args[0], {})):
+        if positive and (not kind.signed or self.bounds.at_least(args[0], {})):
             return (
                 f"{self.of(args[0], PRODUCT, kind)} {'/' if name == '//' else '%'} {self.of(args[1], UNARY, kind)}",
                 PRODUCT,
             )
-        helper = "floor_div" if name == "//" else "floor_mod"
+        helper = f"{'floor' if kind.signed else 'whole'}_{'div' if name == '//' else 'mod'}"
         self.helpers.add(helper)
         return f"{helper}<{NAMES[kind.name]}>({self._both(args, kind)})", ATOM
 

@@ -134,14 +134,22 @@ HELPERS: dict[str, Helper] = {
     "max_of": _with_nan("max", "larger", ">"),
     "min_of": _with_nan("min", "smaller", "<"),
     "floor_div": Helper(
-        "// Rounded down, as the modulo below expects; `/` rounds towards 0.\n"
+        "// Rounded down, as `/` is towards 0; by 0 it is 0.\n"
         "template <typename T>\n__device__ __forceinline__ T floor_div(T a, T b) {\n"
-        "    return a / b - (a % b != 0 && (a % b < 0) != (b < 0));\n}\n"
+        "    return b == 0 ? 0 : a / b - (a % b != 0 && (a % b < 0) != (b < 0));\n}\n"
     ),
     "floor_mod": Helper(
-        "// With the sign of the divisor.\n"
+        "// With the sign of the divisor; by 0 it is 0.\n"
         "template <typename T>\n__device__ __forceinline__ T floor_mod(T a, T b) {\n"
-        "    const T rest = a % b;\n    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;\n}\n"
+        "    const T rest = b == 0 ? 0 : a % b;\n    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;\n}\n"
+    ),
+    "whole_div": Helper(
+        "// By 0 it is 0.\n"
+        "template <typename T>\n__device__ __forceinline__ T whole_div(T a, T b) { return b == 0 ? 0 : a / b; }\n"
+    ),
+    "whole_mod": Helper(
+        "// By 0 it is 0.\n"
+        "template <typename T>\n__device__ __forceinline__ T whole_mod(T a, T b) { return b == 0 ? 0 : a % b; }\n"
     ),
     "float_mod": Helper(
         "// With the sign of the divisor.\n"

@@ -88,9 +88,8 @@ class PacksText:
         self.scope = Scope(self.formula)
         self.scope.index_type = "Index"
         free = self.scope.free
-        taken = {*self.formula.dims, *self.scope.tensors, *self.formula.scalars}
         self.first, self.count_name, self.column = free("first"), free("count"), free("column")
-        self.element = next(each for each in ("j", "k", "m", "j_") if each not in taken)
+        self.element = free("j", "k", "m", "j_")
         self.rows = self.group.dims[: -len(self.cols)]
         self.row = self.rows[0] if len(self.rows) == 1 else free("own_row")
         self.count = product([self.formula.dims[each] for each in self.group.dims])
@@ -208,7 +207,7 @@ class PacksText:
             else:
                 lines = [*self._function(f"{name}_elements", own_texts), "", *lines]
                 self._calls(kernel, f"{name}_elements", own_parameters)
-        types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+        types = {each.type for each in scope.touched()}
         helpers = frozenset(scope.expressions.helpers | {"Pack"})
         text = "\n".join([*lines, str(kernel), "}"])
         return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))

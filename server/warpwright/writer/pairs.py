@@ -116,7 +116,7 @@ class _Pairs:
         self._meet()
         self._results(own)
         texts, parameters = scope.parameters("int")
-        types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+        types = {each.type for each in scope.touched()}
         head = [
             f"// A thread computes kBodies of {found.own}; tiles of {found.other} pass through shared memory,",
             "// and kParts groups of threads share each.",
@@ -290,7 +290,7 @@ class _Pairs:
         formula, found = self.formula, self.found
         count = product([formula.dims[each] for each in self.group.dims])
         batch = product([formula.dims[each] for each in found.batch])
-        limits = [reach(self.scope.tensors[each]) for each in self.scope.used if each in self.scope.tensors]
+        limits = [reach(each) for each in self.scope.touched()]
         small = unique(Call("<=", (each, Num(MOST_INDEX - 4096))) for each in [*limits, formula.dims[found.other]])
         tiers = [(Pairs(bodies, parts), least) for bodies, parts, least in TIERS]
         chosen = [(wanted, 0)] if wanted else [each for each in tiers if not self.refusal(each[0])]

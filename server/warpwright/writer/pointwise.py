@@ -42,7 +42,7 @@ def pointwise(formula: Formula, group: Group, name: str, each: int = 1) -> tuple
     if len(group.dims) > 1:
         for line in coordinates(scope.expressions, group.dims, formula.dims, own, str(body)):
             head(line)
-    types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+    types = {each.type for each in scope.touched()}
     texts, parameters = scope.parameters(index_type)
     is_indexed = bool(group.dims) and not flat
     lines = ["template <typename Index>"] if is_indexed else []
@@ -86,7 +86,7 @@ def within_int(scope: Scope, count: Expr, block_elements: int) -> list[Expr]:
     """Conditions under which 32 bits hold all indices: the elements that the threads of all blocks reach, and those
     behind which the last one of each array lies."""
     found: dict[str, Expr] = {str(polynomial(count)): Call("<=", (count, Num(MOST_INDEX - block_elements)))}
-    for tensor in (scope.tensors[name] for name in scope.used if name in scope.tensors):
+    for tensor in scope.touched():
         last = reach(tensor)
         found.setdefault(str(polynomial(last)), Call("<=", (last, Num(MOST_INDEX))))
     return list(found.values())
@@ -141,8 +141,7 @@ def _packed(tensor: Tensor) -> tuple[Expr, ...]:
 
 
 def _free_name(scope: Scope) -> str:
-    taken = {*scope.tensors, *scope.formula.scalars, *scope.formula.dims, *scope.formula.sizes}
-    return next(each for each in ("i", "at", "element", "thread") if each not in taken)
+    return scope.free("i", "at", "element", "thread")
 
 
 def _flatten(scope: Scope, group: Group, name: str) -> None:

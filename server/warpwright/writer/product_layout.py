@@ -27,5 +27,5 @@ def kernel_of(
 ) -> Kernel:
     helpers = frozenset({*scope.expressions.helpers, *own})
     types = {made.sum_type.name, made.left_type.name, made.right_type.name, *scope.expressions.types}
-    types |= {scope.type_named(each).name for each in scope.arrays()}
+    types |= {each.type for each in scope.touched()}
     return Kernel(name, text, parameters, size_type="int", helpers=helpers, types=frozenset(types))

@@ -157,14 +157,14 @@ class ProductText:
     def operands(self, scope: Scope) -> list[list[Operand]]:
         """Of both sides, by names of their own: those of their arrays, where each is read once."""
         sides = {"row": self.shape.left, "col": self.shape.right}
-        every = [each.tensor for side in sides.values() for each in side.loads]
+        every = [scope.tensors[each.tensor].array for side in sides.values() for each in side.loads]
         found: list[list[Operand]] = []
         for free, side in sides.items():
             found.append([])
             for number, load in enumerate(side.loads):
                 tensor = scope.tensors[load.tensor]
                 scope.used[tensor.array] = None
-                name = tensor.array if every.count(load.tensor) == 1 else f"{tensor.array}_{free}{number or ''}"
+                name = tensor.array if every.count(tensor.array) == 1 else f"{tensor.array}_{free}{number or ''}"
                 varies = self.places.stride(load, self.shape.depth) is None
                 steps = [self.places.stride(load, self.dims[key]) or {} for key in (free, "depth")]
                 step, leading = (
@@ -308,6 +308,12 @@ class ProductText:
                     text(f"const {NAMES[own.name]} {stage.name} = {scope.expressions.of(stage.value, wanted=own)};")
                     scope.locals[stage.name] = (stage.name, own)
         return f"\n{text}\n"
+
+    @property
+    def read_after(self) -> set[str]:
+        """What is read when the sum is there."""
+        after = [each.value for each in self.group.stages if each is not self.shape.stage]
+        return {load.tensor for value in after for load in walk(value) if isinstance(load, Load)}
 
     def _keep_place(self, scope: Scope, load: Load) -> None:
         """Reads an element by the indices of the product, not by its dimensions, where that is the same place."""

@@ -55,8 +55,7 @@ def _finish(
     scope = Scope(formula)
     scope.index_type = "Index"
     body = Text(depth=1)
-    taken = {*formula.dims, *scope.tensors, *formula.scalars, *formula.sizes}
-    part = next(n for n in ("part", "part_") if n not in taken)
+    part = scope.free("part")
     result = scope.free("result")
     count = scope.expressions.of(results, PRODUCT + 1)
     if found.dims:
@@ -127,7 +126,7 @@ def _finish(
     texts, parameters = scope.parameters("Index")
     head = ["template <typename Index, int kLanes>"]
     head += listed(texts, f"__global__ void __launch_bounds__({THREADS}) {name}(", ") {")
-    types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+    types = {each.type for each in scope.touched()}
     text = "\n".join([*head, *body.lines, *coordinates.lines, *after.lines, "}"])
     helpers = frozenset(scope.expressions.helpers)
     return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
@@ -137,7 +136,7 @@ def _paths(writer: Parts, first: Kernel, last: Kernel, schedule: Columns) -> lis
     formula, found = writer.formula, writer.round
     results, split = writer.results, schedule.split
     paths: list[Path] = []
-    arrays = [t for n, t in writer.scope.tensors.items() if n in writer.scope.used]
+    arrays = writer.scope.touched()
     margin = split * max(THREADS, 32 * schedule.warps) * 16
     reach = [Call("<=", (product(list(t.extents)), Num(MOST_INDEX - margin))) for t in arrays if t.strides is None]
     narrow = ["int"] if all(t.strides is None for t in arrays) else []

@@ -37,8 +37,7 @@ class Parts:
         self.scope = Scope(self.formula)
         self.scope.index_type = "Index"
         dims = self.formula.dims
-        taken = {*dims, *self.scope.tensors, *self.formula.scalars, *self.formula.sizes}
-        self.element = next(n for n in ("j", "k", "m", "j_") if n not in taken)
+        self.element = self.scope.free("j", "k", "m", "j_")
         self.first, self.at = self.scope.free("first"), self.scope.free("at")
         self.column, self.result = self.scope.free("column"), self.scope.free("result")
         self.total = product([dims[each] for each in self.round.over])
@@ -89,7 +88,7 @@ class Parts:
         threads = THREADS if found.inner else 32 * self.schedule.warps
         head = ["template <typename Index, int kVector>"]
         head += listed(texts, f"__global__ void __launch_bounds__({threads}) {name}(", ") {")
-        types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+        types = {each.type for each in scope.touched()}
         text = "\n".join([*head, *body.lines, "}"])
         helpers = frozenset(scope.expressions.helpers | {"Pack"})
         return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))

@@ -60,7 +60,8 @@ def _with(node: Expr, old: Expr, new: Expr) -> Expr:
 
 
 def _taken(formula: Formula) -> set[str]:
-    names = {*formula.tensors, *formula.scalars, *formula.dims, *formula.sizes}
+    arrays = {each.array for each in formula.tensors.values()}
+    names = {*arrays, *formula.scalars, *formula.dims, *formula.sizes}
     return names | {each.name for each in formula.stages}
 
 

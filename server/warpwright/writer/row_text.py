@@ -83,10 +83,7 @@ class RowText:
         self.scope = Scope(self.formula)
         self.scope.index_type = "long long"
         free = self.scope.free
-        names = {*self.formula.dims, *self.formula.sizes, *self.formula.scalars, *self.scope.tensors}
-        self.pack_index, self.element = (
-            next(n for n in of if n not in names) for of in (("i", "n", "i_"), ("j", "k", "m", "j_"))
-        )
+        self.pack_index, self.element = free("i", "n", "i_"), free("j", "k", "m", "j_")
         self.row = self.shape.rows[0] if len(self.shape.rows) == 1 else free("own_row")
         self.first = free("first")
         self.lane = "lane"

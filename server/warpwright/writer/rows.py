@@ -216,7 +216,7 @@ def _kernel(rows: RowText, name: str) -> Kernel:
             "__launch_bounds__(kLanes)",
         )
     signature = listed(texts, f"__global__ void {bounds} {name}(", ") {")
-    types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+    types = {each.type for each in scope.touched()}
     return Kernel(
         name,
         "\n".join([*why, template, *signature, *lines, "}"]),

@@ -254,7 +254,8 @@ def _between(
     """The formula with two arrays more: of all parts but the last what each of its values adds up to, and up to where;
     and which of both can be read, behind a counter of the parts that have begun."""
     stem = found.stage.name.replace(".", "_")
-    taken = {*formula.tensors, *formula.dims, *formula.sizes, *formula.scalars, *(s.name for s in formula.stages)}
+    arrays = {each.array for each in formula.tensors.values()}
+    taken = {*arrays, *formula.dims, *formula.sizes, *formula.scalars, *(s.name for s in formula.stages)}
     names = [
         next(n for n in (own, f"{own}_", f"{own}__") if n not in taken) for own in (f"{stem}_parts", f"{stem}_ready")
     ]
@@ -276,6 +277,6 @@ def _cleared(formula: Formula, ready: Tensor, name: str) -> tuple[Kernel, Launch
 def _small(text: ScanText, count: Expr) -> list[Expr]:
     """When indices of 32 bits reach all elements, and a tile behind the last one."""
     whole = polynomial(count)
-    others = [reach(each) for each in text.formula.tensors.values() if each.name in text.scope.used]
+    others = [reach(each) for each in text.scope.touched()]
     ends = [Call("+", (count, Num(2 * SHORT))), *(each for each in others if polynomial(each) != whole)]
     return [Call("<=", (each, Num(MOST_INDEX))) for each in ends if not isinstance(each, Num)]

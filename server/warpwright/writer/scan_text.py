@@ -72,10 +72,8 @@ class ScanText:
         self.scope = Scope(self.formula)
         self.scope.index_type = "Index"
         found, dims = self.found, self.formula.dims
-        taken = {*dims, *self.scope.tensors, *self.formula.scalars, *self.formula.sizes}
-        self.element = next(n for n in ("k", "m", "element") if n not in taken)
-        self.pack = next(n for n in ("p", "q", "pack") if n not in taken)
         free = self.scope.free
+        self.element, self.pack = free("k", "m", "element"), free("p", "q", "pack")
         self.row = found.rows[0] if len(found.rows) == 1 else free("row")
         self.at = free("at")
         self.moved = {}
@@ -226,7 +224,7 @@ class ScanText:
         texts, parameters = scope.parameters("Index")
         lines = [*comment.split("\n"), f"template <{template}>"]
         lines += listed(texts, f"__global__ void __launch_bounds__({threads}) {name}(", ") {")
-        types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+        types = {each.type for each in scope.touched()}
         helpers = frozenset(scope.expressions.helpers | {"Pack"})
         text = "\n".join([*lines, *body.lines, "}"])
         return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))

@@ -47,8 +47,7 @@ def scatter_packs(formula: Formula, group: Group, name: str) -> tuple[Kernel, li
     scope.index_type = "Index"
     expressions, dims, vector = scope.expressions, formula.dims, VECTORS[stage.type]
     rows = group.dims[: -len(cols)]
-    taken = {*dims, *scope.tensors, *formula.scalars, *formula.sizes}
-    element = next(n for n in ("k", "m", "element") if n not in taken)
+    element = scope.free("k", "m", "element")
     first, column, added = (scope.free(n) for n in ("first", "column", f"{stage.name}_added"))
     row = rows[0] if len(rows) == 1 else scope.free("row")
     columns = product([dims[each] for each in cols])
@@ -99,7 +98,7 @@ def scatter_packs(formula: Formula, group: Group, name: str) -> tuple[Kernel, li
     texts, parameters = scope.parameters("Index")
     lines = ["// Each thread adds kVector elements side by side.", "template <typename Index>"]
     lines += listed(texts, f"__global__ void __launch_bounds__({THREADS}) {name}(", ") {")
-    types = {scope.type_named(n).name for n in scope.used if n in scope.tensors}
+    types = {each.type for each in scope.touched()}
     text = "\n".join([*lines, *body.lines, "}"])
     helpers = frozenset(expressions.helpers)
     kernel = Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | expressions.types))
@@ -118,7 +117,7 @@ def _paths(
         conditions += more
     aligned = {array: min(16, vector * TYPES[kind].bits // 8) for array, kind, _ in moved}
     ends: list[Expr] = [Call("+", (count, Num(THREADS * vector)))]
-    ends += [reach(each) for each in scope.tensors.values() if each.name in scope.used]
+    ends += [reach(each) for each in scope.touched()]
     small: list[Expr] = [Call("<=", (each, Num(MOST_INDEX))) for each in ends if not isinstance(each, Num)]
     grid = (ceiling(count, THREADS * vector), Num(1), Num(1))
     return [

@@ -45,14 +45,20 @@ class Scope:
         stage = next((each for each in self.formula.stages if each.name == name), None)
         return TYPES[stage.type] if stage is not None else TYPES["i64"]
 
-    def free(self, name: str) -> str:
-        """A name for a variable that nothing of the formula has."""
-        name = name.replace(".", "_")
+    def free(self, name: str, *others: str) -> str:
+        """A name for a variable that nothing of the formula has: the first of these, or one like the last."""
+        taken = self.taken()
+        free = next((each for each in (name, *others) if each not in taken), (name, *others)[-1]).replace(".", "_")
+        while free in taken:
+            free += "_"
+        return free
+
+    def taken(self) -> set[str]:
+        """The names of arrays, structs too, of numbers, sizes, dimensions and variables."""
         formula = self.formula
-        taken = {*self.tensors, *formula.scalars, *formula.dims, *formula.sizes, *(n for n, _ in self.locals.values())}
-        while name in taken:
-            name += "_"
-        return name
+        arrays = {each.array for each in self.tensors.values()}
+        variables = (name for name, _ in self.locals.values())
+        return {*arrays, *formula.scalars, *formula.dims, *formula.sizes, *variables}
 
     def named(self, name: str) -> str:
         """A dimension, an extent or a scalar in C++."""
@@ -146,6 +152,14 @@ class Scope:
         """Arrays that the kernel reads or writes, those that it writes last."""
         arrays = {each.array for each in self.tensors.values()}
         return sorted((name for name in self.used if name in arrays), key=lambda name: name in self.stored)
+
+    def touched(self) -> list[Tensor]:
+        """What the kernel reads or writes, in the order in which it names it; of a struct all fields, which share one
+        array."""
+        fields: dict[str, list[Tensor]] = {}
+        for each in self.tensors.values():
+            fields.setdefault(each.array, []).append(each)
+        return [each for name in self.used for each in fields.get(name, ())]
 
     def _array_type(self, name: str) -> str:
         return next(each.type for each in self.tensors.values() if each.array == name)

@@ -109,8 +109,7 @@ class _Text:
     def __post_init__(self) -> None:
         self.scope = Scope(self.formula)
         self.scope.index_type = "Index"
-        taken = {*self.formula.dims, *self.scope.tensors, *self.formula.scalars, *self.formula.sizes}
-        self.element = next(n for n in ("k", "m", "element") if n not in taken)
+        self.element = self.scope.free("k", "m", "element")
         found = self.found
         self.rows = found.dims[: len(found.dims) - len(found.cols)]
         free = self.scope.free
@@ -154,7 +153,7 @@ class _Text:
         )
         lines = [f"// {said}", f"template <typename Index, int {'kVector' if found.cols else 'kLanes'}>"]
         lines += listed(texts, f"__global__ void __launch_bounds__({THREADS}) {name}(", ") {")
-        types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+        types = {each.type for each in scope.touched()}
         helpers = frozenset(scope.expressions.helpers | ({"Pack"} if found.cols else set()))
         text = "\n".join([*lines, *body.lines, "}"])
         return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
@@ -287,7 +286,7 @@ def segments(formula: Formula, group: Group, name: str, wanted: Segments | None)
     kernel = text.kernel(name)
     rows = product([formula.dims[each] for each in text.rows])
     count = product([formula.dims[each] for each in found.dims])
-    arrays = [each for each in text.scope.tensors.values() if each.name in text.scope.used]
+    arrays = text.scope.touched()
     small: list[Expr] = [Call("<=", (reach(each), Num(MOST_INDEX))) for each in arrays]
     if found.cols:
         return kernel, _column_paths(text, kernel, count, small)

@@ -48,35 +48,42 @@ def tensor_products(made: ProductText, rules: Sequence[TensorRule], name: str) -
             reason = "Rows are whole 128-byte lines." if rule.is_for_lines else "Rows are whole 16-byte words."
             paths.append(Path((launch,), (*whole, *fits), dict.fromkeys((left, right), 16), reason, schedule))
         if pad is not None and not rule.is_for_lines:
-            launches = (pads, replace(launch, arrays={left: copies[0].name, right: copies[1].name}))
+            launches = (pads, replace(launch, arrays={left: copies[0].name, right: copies[-1].name}))
             needed, some = copies[0].extents[0], Call(">=", (made.extents["depth"], Num(1)))
             paths.append(Path(launches, (needed, some, *fits), {}, "Rows get zeros at their ends first.", schedule))
     return Layout(kernels, paths, names, copies)
 
 
 def _padded(made: ProductText, name: str) -> tuple[list[Tensor], Kernel | None, Launch]:
-    """Copies of both operands in rows of whole 16-byte words, the kernel that makes them and its launch. They are made
-    where a row is no whole number of words; no kernel where that is never so."""
+    """Copies of both operands in rows of whole 16-byte words, one of an array that is both, the kernel that makes them
+    and its launch. They are made where a row is no whole number of words; no kernel where that is never so, or where
+    the operands are different parts of one array, or what follows the sum reads them, too."""
     shape, own, scope = made.shape, f"{name}_pad", made.scope()
     copies: list[Tensor] = []
     rests: list[Expr] = []
     words: list[Expr] = []
     declared: dict[str, str] = {}
+    arrays: set[str] = set()
     for side, length, free in zip((shape.left, shape.right), made.lengths, ("row", "col"), strict=True):
         tensor = made.places.tensors[side.loads[0].tensor]
         batch = [made.formula.dims[each] for each in made.batch_of(side.loads[0])]
         outer = product([*batch, made.extents[free if side.inner == "depth" else "depth"]])
         row = ceiling(length, 8)
         copies.append(Tensor(f"{tensor.array}_padded", tensor.type, (outer, product([row, Num(8)])), "out"))
+        arrays.add(tensor.array)
         rests.append(Call("%", (length, Num(8))))
         words.append(product([outer, row]))
         declared[copies[-1].name] = f"{NAMES[tensor.type]}* __restrict__ {copies[-1].name}"
     rest = rests[0] if rests[0] == rests[1] else Call("+", (rests[0], rests[1]))
     needed: Expr = Call(">=", (rest, Num(1)))
-    grid = (ceiling(Call("max", (words[0], words[1])), 256), Num(2), Num(1))
+    is_one = copies[0].name == copies[1].name
+    read_after = {made.places.tensors[each].array for each in made.read_after if each in made.places.tensors}
+    is_served = not (is_one and copies[0] != copies[1]) and read_after.isdisjoint(arrays)
+    grid = (ceiling(Call("max", (words[0], words[1])), 256), Num(1 if is_one else 2), Num(1))
     launch = Launch(own, grid, (256, 1, 1))
-    if all(map(is_constant, rests)) and not at_sizes(needed, {}):
+    if (all(map(is_constant, rests)) and not at_sizes(needed, {})) or not is_served:
         return [], None, launch
+    copies = copies[:1] if is_one else copies
     described, parameters = made.product(own, scope, made.operands(scope), others=declared, result=False)
     kernel = kernel_of(made, scope, own, pad_kernel(described), parameters, {"pad_word"})
     return [replace(each, extents=(needed, *each.extents)) for each in copies], kernel, launch

@@ -108,10 +108,8 @@ def _kernel(scope: Scope, turned: Turn, name: str, side: int) -> Kernel:
     expressions.helpers |= {"load_pack", "store_pack"}
     p, q = turned.from_, turned.to
     dims = scope.formula.dims
-    taken = {*dims, *scope.tensors, *scope.formula.scalars}
-    element = next(each for each in ("j", "k", "m", "j_") if each not in taken)
-    step = next(each for each in ("i", "n", "s", "i_") if each not in taken)
-    row = next(each for each in ("r", "n", "l", "r_") if each not in taken and each != step)
+    element, step = scope.free("j", "k", "m", "j_"), scope.free("i", "n", "s", "i_")
+    row = scope.free(*("r", "l", "r_") if step == "n" else ("r", "n", "l", "r_"))
     length_p, length_q = expressions.of(dims[p], PRODUCT + 1), expressions.of(dims[q], PRODUCT + 1)
     p_begin, q_begin, p_tiles, q_tiles = (free(f"{d}_{w}") for w in ("begin", "tiles") for d in (p, q))
     pack = free(f"{tensor.array.replace('.', '_').rstrip('_')}_pack")
@@ -188,7 +186,7 @@ def _kernel(scope: Scope, turned: Turn, name: str, side: int) -> Kernel:
     texts, parameters = scope.parameters("Index")
     head = ["template <typename Index, int kVector, int kRows>"]
     head += listed(texts, f"__global__ void __launch_bounds__({side} / kVector * kRows) {name}(", ") {")
-    types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+    types = {each.type for each in scope.touched()}
     text = "\n".join([*head, str(body), "}"])
     helpers = frozenset(expressions.helpers | {"Pack"})
     return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | expressions.types))

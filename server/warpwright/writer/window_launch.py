@@ -29,7 +29,7 @@ def paths(frame: Frame, boxes: Boxes, name: str, wanted: Windows | None) -> list
     """The launches of a kernel where indices of 32 bits reach all: by size, alignment and length of rows."""
     found, dims, formula = frame.found, frame.found.dims, frame.formula
     scope = frame.scope
-    limits = [reach(scope.tensors[each]) for each in scope.used if each in scope.tensors]
+    limits = [reach(each) for each in scope.touched()]
     limits += [formula.dims[each] for each in dims]
     small = unique(Call("<=", (each, Num(REACH))) for each in limits)
     results = product([formula.dims[each] for each in dims])

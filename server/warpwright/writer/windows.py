@@ -67,7 +67,7 @@ class _Windows:
             f"template <int kVector, {', '.join(f'int {size}' for _, size in self.frame.tiles.values())}>",
             *listed(texts, f"__global__ void __launch_bounds__({self.frame.threads}) {name}(", ") {"),
         ]
-        types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+        types = {each.type for each in scope.touched()}
         helpers = frozenset(scope.expressions.helpers | {"Pack"})
         whole = "\n".join([*lines, *head.lines, text, "}"])
         return Kernel(name, whole, parameters, False, "int", helpers, frozenset(types | scope.expressions.types))
