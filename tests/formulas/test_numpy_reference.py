@@ -197,7 +197,8 @@ def test_whole_numbers_are_exact_and_wrap_around() -> None:
     assert of("x: i64[N] y = sum[i] x[i]", x=np.array([2**60, 3])).tolist() == 2**60 + 3
     assert of("x: u64[N] y[i] = x[i] // 3", x=np.array([2**64 - 1], np.uint64)).tolist() == [(2**64 - 1) // 3]
     assert of("x: i32[N] y[i] = x[i] // 2 + 10 * (x[i] % 3)", x=np.array([-7, 7])).tolist() == [16, 13]
-    assert of("x: i32[N] y[i] = x[i] // 0", x=np.array([5])).tolist() == [0]
+    divided = of("x: i32[N], d: i32[N] y[i] = x[i] // d[i]", x=np.array([5]), d=np.array([0]))
+    assert divided.tolist() == [0]
     assert of("x: i32[N] y[i] = clz(x[i]) + 100 * popc(x[i])", x=np.array([1, -1])).tolist() == [131, 3200]
     assert of("x: u32[N] y[i] = (x[i] * 1664525 + 1013904223) >> 16", x=np.array([2**32 - 1])).tolist() == [
         ((2**32 - 1) * 1664525 + 1013904223) % 2**32 >> 16
