@@ -153,7 +153,9 @@ class Comparison:
         whole = next((index for index, steps in largest_first if steps <= most and not self._has_kinds(index)), None)
         sure = whole
         if sure is None:
-            sure = next((index for index, _ in reversed(largest_first) if not self._has_kinds(index)), None)
+            plain = [index for index, _ in reversed(largest_first) if not self._has_kinds(index)]
+            shows = (index for index in plain if self._elements(index) >= LEAST_ELEMENTS)
+            sure = next(shows, plain[0] if plain else None)
         # One size has its share for sure, then the values of further kinds, which would be left uncovered; of the other
         # sizes what costs little is not left out for what costs much.
         for index, steps in sorted(largest_first, key=lambda e: (e[0] != sure, not self._has_kinds(e[0]), e[1])):
