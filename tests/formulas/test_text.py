@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from support.formula_trees import EXPRESSIONS, FORMULAS
 from warpwright.formulas.parser import parse
-from warpwright.formulas.printer import printed, shown
+from warpwright.formulas.printer import printed, printed_in_one_line, shown
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Range, Reduce, Written
 
 # hypothesis would show how a formula was drawn, at great length.
@@ -21,6 +21,14 @@ def read(text: str) -> Expr:
 @given(FORMULAS)
 def test_what_is_printed_is_read_as_the_same(formula: Written) -> None:
     assert parse(printed(formula)) == formula
+
+
+@settings(max_examples=250, deadline=None)
+@given(FORMULAS)
+def test_what_is_printed_in_one_line_is_read_as_the_same(formula: Written) -> None:
+    text = printed_in_one_line(formula)
+    assert parse(text) == formula
+    assert "\n" not in text
 
 
 @settings(max_examples=800, deadline=None)

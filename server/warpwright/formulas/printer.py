@@ -37,6 +37,21 @@ def printed(written: Written) -> str:
     return text + ("\n  where " + ",\n        ".join(behind) if behind else "")
 
 
+def printed_in_one_line(written: Written) -> str:
+    """As `printed`, with commas instead of line breaks.
+
+    >>> from warpwright.formulas.parser import parse
+    >>> print(printed_in_one_line(parse("x: bf16  y[i] = a[i]  z[i] = s * y[i] where a[i] = exp(x[i])  s = 2")))
+    x: bf16, y[i] = a[i], z[i] = s * y[i] where a[i] = exp(x[i]), s = 2
+    """
+    first = [
+        *map(declared, written.declarations),
+        *(equation(each) for each in written.equations if not each.temporary),
+    ]
+    behind = [equation(each) for each in written.equations if each.temporary]
+    return ", ".join(first) + (f" where {', '.join(behind)}" if behind else "")
+
+
 def declared(each: Declaration) -> str:
     """`x: bf16[R, C](ld, 1)`."""
     extents = "" if each.extents is None else f"[{_listed(each.extents)}]"
