@@ -5,10 +5,10 @@
 Sources are the samples and the examples on the pages of rules and rewrites, each as it stands and in variants. From
 each come:
 
-- analysis: a kernel, what was counted in it, and the rewrite for its goal, kept if verification would let the server
+- plan: a kernel, what was counted in it, and the rewrite for its goal, kept if verification would let the server
   offer the result;
-- debugging: the same for the goal "fix", and a page's broken kernel with its cured text;
-- generation: what a kernel computes, and a kernel without findings that does.
+- repair: a page's broken kernel with its cured text;
+- kernel: what a kernel computes, and a kernel without findings that does.
 
 Nothing is kept that does not compile. What is not kept is written beside the examples with its reason.
 """
@@ -49,16 +49,16 @@ from warpwright.verify.verify import verify
 from warpwright_upskill.console import StageError, fail, progress_bar, stage
 from warpwright_upskill.estimate import bound_speedup
 from warpwright_upskill.examples import (
-    ANALYSIS,
-    DEBUGGING,
-    GENERATION,
     HELD_OUT,
+    KERNEL,
+    PLAN,
+    REPAIR,
     TRAIN,
     Example,
+    Metrics,
     Provenance,
     Question,
     Rejected,
-    Verification,
     held_out_groups,
     write_json_lines,
 )
@@ -91,51 +91,50 @@ def collect(origins: Sequence[Origin], variants: int, seed: int, progress: Progr
         texts = [(origin.source, origin.provenance)]
         for kernel in plain.defined_kernels[:1]:
             for variant in vary(kernel, origin.source, variants, seed):
-                texts.append((variant.source, replace(origin.provenance, variant=variant.how)))
+                texts.append((variant.source, replace(origin.provenance, structure=variant.how)))
         for source, provenance in texts:
             compiled = compile_cubin(source)
             if compiled.ok:
                 yield from _examples(Text(origin, provenance, analyze(source), compiled), seed)
             else:
-                yield Rejected(ANALYSIS, provenance, f"The text does not compile: {compiled.reason}")
+                yield Rejected(PLAN, provenance, f"The text does not compile: {compiled.reason}")
     progress("done", 1.0)
 
 
 def _examples(text: Text, seed: int) -> Iterator[Result]:
     clean: list[tuple[Program, str]] = []
     for kernel in text.program.defined_kernels:
-        for goal, task in (("speed", ANALYSIS), ("memory", ANALYSIS), ("fix", DEBUGGING)):
+        for goal in ("speed", "memory", "fix"):
             for rewrite in applicable(kernel, goal):
-                result = _rewritten(text, kernel, rewrite, goal=goal, task=task, seed=seed)
+                result = _rewritten(text, kernel, rewrite, goal=goal, seed=seed)
                 yield result
                 if isinstance(result, Example):
                     clean.append((analyze(rewrite.apply()), kernel.name))
         clean.append((text.program, kernel.name))
-    if text.origin.cured is not None and not text.provenance.variant:
+    if text.origin.cured is not None and not text.provenance.structure:
         yield from _cured(text, text.origin.cured)
     if text.origin.problem:
         yield _written(text, clean)
 
 
-def _rewritten(text: Text, kernel: Kernel, rewrite: Rewrite, *, goal: str, task: str, seed: int) -> Result:
+def _rewritten(text: Text, kernel: Kernel, rewrite: Rewrite, *, goal: str, seed: int) -> Result:
     """The example that a rewrite of a kernel makes, if the server would offer its result."""
     findings = text.findings(kernel)
     marked = [f for f in findings if any(fix.rewrite == rewrite.rewrite for fix in f.fixes)]
     if not marked:
-        return Rejected(task, text.provenance, f"{rewrite.rewrite}: no finding asks for it")
+        return Rejected(PLAN, text.provenance, f"{rewrite.rewrite}: no finding asks for it")
     candidate = rewrite.apply()
     report = verify(text.program.source, candidate, kernel=kernel.name, goal=goal, expect_gone=marked[0])
     if not acceptable(report, goal):
-        return Rejected(task, text.provenance, f"{rewrite.rewrite}: {report.reason or report.to_json()['status']}")
+        return Rejected(PLAN, text.provenance, f"{rewrite.rewrite}: {report.reason or report.to_json()['status']}")
     after = analyze(candidate).kernel(kernel.name)
     if after is None:
-        return Rejected(task, text.provenance, f"{rewrite.rewrite}: {kernel.name} is no longer in the text.")
+        return Rejected(PLAN, text.provenance, f"{rewrite.rewrite}: {kernel.name} is no longer in the text.")
     choices = with_decoys(rewrite, applicable(kernel, goal), kernel, seed)
     asked = plan_question(kernel, findings, choices, goal)
     given = report.to_json()
-    speedup, basis = _speedup(given, kernel, after, goal)
     example = Example(
-        task=task,
+        task=PLAN,
         problem=" ".join((GOALS[goal].format(kernel.name), text.origin.problem)).strip(),
         constraints=CONSTRAINTS[goal],
         reasoning_steps=(
@@ -147,15 +146,13 @@ def _rewritten(text: Text, kernel: Kernel, rewrite: Rewrite, *, goal: str, task:
         cuda_kernel=after.span.text,
         kernel=kernel.name,
         provenance=text.provenance,
-        verification=_verification(given),
+        metrics=_metrics(given, *_speedup(given, kernel, after, goal)),
         question=Question(asked.goal, asked.kernel, asked.findings, asked.rewrites),
         source=text.program.source.text(),
         rewrites=(rewrite.rewrite,),
-        estimated_speedup=speedup,
-        speedup_basis=basis,
     )
     unreadable = plan_refusal(example)
-    return Rejected(task, text.provenance, f"{rewrite.rewrite}: {unreadable}") if unreadable else example
+    return Rejected(PLAN, text.provenance, f"{rewrite.rewrite}: {unreadable}") if unreadable else example
 
 
 def with_decoys(rewrite: Rewrite, found: Sequence[Rewrite], kernel: Kernel, seed: int) -> list[Rewrite]:
@@ -189,19 +186,21 @@ def _speedup(report: dict[str, Any], before: Kernel, after: Kernel, goal: str) -
     if timed:
         return max(1.0, round(float(timed[0]["speedup"]), 2)), "measured"
     bound = bound_speedup(before, after) if goal == "speed" else None
-    return (round(bound, 2), "bound") if bound is not None and bound > 1 else (1.0, "none")
+    return (round(bound, 2), "counted") if bound is not None and bound > 1 else (1.0, "none")
 
 
-def _verification(report: dict[str, Any]) -> Verification:
+def _metrics(report: dict[str, Any], speedup: float, basis: str) -> Metrics:
     """The highest rung that a verification report names, in the report's own words where it goes no higher."""
     compiled = report["compile"] or {}
     resources = {name: value for name, value in compiled.items() if type(value) is int}
-    return Verification(
+    return Metrics(
         level=report["levels"][-1],
         by=f"warpwright verify, run on: {report['backend']}",
         compiler=compiled.get("compiler", ""),
         resources=resources or None,
         not_higher=report["reason"],
+        speedup=speedup,
+        speedup_basis=basis,
     )
 
 
@@ -209,29 +208,29 @@ def _cured(text: Text, cured: Source) -> Iterator[Result]:
     """A rule's example with the text that its page puts in its place: the finding is there, and then gone."""
     program = analyze(cured)
     compiled = compile_cubin(cured)
-    findings = [finding for finding in run_rules(text.program) if finding.rule == text.provenance.name]
+    findings = [finding for finding in run_rules(text.program) if finding.rule == text.provenance.family]
     if not compiled.ok:
-        yield Rejected(DEBUGGING, text.provenance, f"The cured text does not compile: {compiled.reason}")
+        yield Rejected(REPAIR, text.provenance, f"The cured text does not compile: {compiled.reason}")
         return
-    if not findings or any(f.rule == text.provenance.name for f in run_rules(program)):
+    if not findings or any(f.rule == text.provenance.family for f in run_rules(program)):
         yield Rejected(
-            DEBUGGING, text.provenance, f"{text.provenance.name} is not found in the one and gone in the other."
+            REPAIR, text.provenance, f"{text.provenance.family} is not found in the one and gone in the other."
         )
         return
     before = text.program.kernel(findings[0].kernel)
     after = program.kernel(findings[0].kernel)
     if before is None or after is None:
-        yield Rejected(DEBUGGING, text.provenance, f"{findings[0].kernel} is not in both texts.")
+        yield Rejected(REPAIR, text.provenance, f"{findings[0].kernel} is not in both texts.")
         return
     yield Example(
-        task=DEBUGGING,
+        task=REPAIR,
         problem=GOALS["fix"].format(before.name),
         constraints=CONSTRAINTS["fix"],
         reasoning_steps=(*diagnosis(findings), *outcome(before, after)),
         cuda_kernel=after.span.text,
         kernel=before.name,
         provenance=text.provenance,
-        verification=_compiled(compiled, after.name, "re-analysed"),
+        metrics=_compiled(compiled, after.name, "re-analysed"),
         source=text.program.source.text(),
     )
 
@@ -260,16 +259,16 @@ def _written(text: Text, candidates: Sequence[tuple[Program, str]]) -> Result:
             reason = f"The server would not show {name} as a draft: {draft.reason or 'it is more than one function'}."
             continue
         return Example(
-            task=GENERATION,
+            task=KERNEL,
             problem=text.origin.problem,
             constraints=tuple(constraints),
             reasoning_steps=steps,
             cuda_kernel=alone,
             kernel=name,
             provenance=text.provenance,
-            verification=_compiled(compiled, name, "re-analysed"),
+            metrics=_compiled(compiled, name, "re-analysed"),
         )
-    return Rejected(GENERATION, text.provenance, reason)
+    return Rejected(KERNEL, text.provenance, reason)
 
 
 def element_types(kernel: Kernel) -> list[str]:
@@ -310,7 +309,7 @@ def _constants(source: Source) -> Iterator[tuple[str, str]]:
                 yield source.node_text(name), source.node_text(value)
 
 
-def _compiled(compiled: Compiled, kernel: str, level: str) -> Verification:
+def _compiled(compiled: Compiled, kernel: str, level: str) -> Metrics:
     instances = compiled.instances(kernel)
     resources = None
     if instances:
@@ -321,7 +320,7 @@ def _compiled(compiled: Compiled, kernel: str, level: str) -> Verification:
             "spill_load_bytes": first.spill_load_bytes,
             "shared_bytes": first.shared_bytes,
         }
-    return Verification(level, "analysis and compiler", compiled.compiler, resources, "It was not run.")
+    return Metrics(level, "analysis and compiler", compiled.compiler, resources, "It was not run.")
 
 
 def split(examples: Sequence[Example], share: float) -> list[Example]:
@@ -381,8 +380,8 @@ def main(*, samples: tuple[Path, ...], no_pages: bool, out: Path, variants: int,
     counts = Counter((example.task, example.split) for example in examples)
     summary = {
         "kept": {f"{task}, {side}": count for (task, side), count in sorted(counts.items())},
-        "levels": dict(sorted(Counter(example.verification.level for example in examples).items())),
-        "speedups": dict(sorted(Counter(example.speedup_basis for example in examples).items())),
+        "levels": dict(sorted(Counter(example.metrics.level for example in examples).items())),
+        "speedups": dict(sorted(Counter(example.metrics.speedup_basis for example in examples).items())),
         "rejected": len(rejected),
         "compiler": f"nvcc {toolchain.version}",
     }

@@ -36,7 +36,7 @@ from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
 
 from warpwright_upskill.console import fail, progress_bar, stage
-from warpwright_upskill.examples import HELD_OUT, TRAIN, Example, Question, read_examples
+from warpwright_upskill.examples import HELD_OUT, KERNEL, TRAIN, Example, Question, read_examples
 from warpwright_upskill.install import check_is_adapter
 from warpwright_upskill.options import existing_file, find_base, model_option
 from warpwright_upskill.render import generation_task
@@ -92,7 +92,7 @@ def score(engine: Engine, examples: Sequence[Example], progress: Progress = sile
         progress(example.task, at / len(examples))
         if example.question is not None:
             plans.append(_plan(engine, example, example.question))
-        elif not example.source:
+        elif example.task == KERNEL:
             kernels.append(_kernel(engine, example))
     progress("done", 1.0)
     return Score(tuple(plans), tuple(kernels))

@@ -15,40 +15,54 @@ from typing import Any
 
 from warpwright_upskill.console import StageError
 
-VERSION = 1
-GENERATION, ANALYSIS, DEBUGGING = "generation", "analysis", "debugging"
-TASKS = (GENERATION, ANALYSIS, DEBUGGING)
-TRAIN, HELD_OUT = "train", "held-out"
+VERSION = 2
+FORMULA, PLAN, REPAIR, KERNEL = "formula", "plan", "repair", "kernel"
+TASKS = (FORMULA, PLAN, REPAIR, KERNEL)
+TRAIN, DEV, HELD_OUT = "train", "dev", "held-out"
+SPLITS = (TRAIN, DEV, HELD_OUT)
 LEVELS = ("parsed", "compiled", "re-analysed", "correct", "faster")
 """How far an example came on the product's ladder, weakest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where an example's kernel comes from: `origin` is "sample", "rule" or "rewrite", `name` its name there.
+    """Where an example comes from.
 
-    `variant` says what was varied in the text ("" for the text as it stands); examples of one `name` never stand on
-    both sides of the split, however varied.
+    `origin` is "sampler" (formulas), "sample", "rule" or "rewrite" (texts of kernels). `family` is the family of a
+    formula, or the name of a text. `structure` says what a formula is composed of, or what was varied in a text,
+    `wording` how the words were made; `seed` draws the same again. Texts of one `group` never stand on both sides of
+    the split.
     """
 
     origin: str
-    name: str
-    variant: str = ""
+    family: str
+    structure: str = ""
+    wording: str = ""
+    seed: str = ""
 
     @property
     def group(self) -> str:
-        return f"{self.origin}:{self.name}"
+        return f"{self.origin}:{self.family}"
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
-    """The highest of LEVELS that the example's kernel passed, by which tools, and what stopped it from going higher."""
+class Metrics:
+    """The highest of LEVELS that the kernel passed, by which tools, in how many runs, and what stopped it from going
+    higher; what it takes, and how much faster it is.
+
+    `speedup_basis` is "measured", "counted" (see `estimate`) or "none", and then `speedup` is 1. `scores` are other
+    numbers by name.
+    """
 
     level: str
     by: str
     compiler: str = ""
     resources: dict[str, int] | None = None
     not_higher: str = ""
+    runs: int = 0
+    speedup: float = 1.0
+    speedup_basis: str = "none"
+    scores: dict[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +77,32 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One verified training example.
+    """One verified training example of any task.
 
-    `problem`, `constraints`, `reasoning_steps` and `cuda_kernel` are what a teacher writes; `cuda_kernel` is the text
-    that came out (written, optimised or corrected). Analysis and debugging have a `question` about `source`, the whole
-    file that went in, and the `rewrites` that lead to `cuda_kernel`, best first. `speedup_basis` is "measured",
-    "bound" (from the transactions counted, see `estimate`) or "none", and then `estimated_speedup` is 1.
+    - formula: `problem` and `given` go in, `formula` comes out, `cuda_kernel` is what the writer makes of it. A
+      retrieved neighbour is added at training time.
+    - kernel: `problem` and `constraints` go in, `reasoning_steps` and `cuda_kernel` come out.
+    - plan: `question` about `kernel` in `source` goes in, `reasoning_steps`, `rewrites` (best first) and
+      `metrics.speedup` come out; `cuda_kernel` is the rewritten text.
+    - repair: `source`, which is broken, and `message`, what the tool said of it, go in, `edits` (pairs of original and
+      updated text) come out; `cuda_kernel` is the repaired text.
     """
 
     task: str
     problem: str
-    constraints: tuple[str, ...]
-    reasoning_steps: tuple[str, ...]
-    cuda_kernel: str
-    kernel: str
     provenance: Provenance
-    verification: Verification
-    question: Question | None = None
+    metrics: Metrics
+    given: str = ""
+    constraints: tuple[str, ...] = ()
+    reasoning_steps: tuple[str, ...] = ()
+    formula: str = ""
+    cuda_kernel: str = ""
+    kernel: str = ""
     source: str = ""
+    message: str = ""
+    question: Question | None = None
     rewrites: tuple[str, ...] = ()
-    estimated_speedup: float = 1.0
-    speedup_basis: str = "none"
+    edits: tuple[tuple[str, str], ...] = ()
     split: str = TRAIN
     version: int = VERSION
 
@@ -91,7 +110,8 @@ class Example:
     def id(self) -> str:
         """Names the example by what it says; equal examples have equal ids."""
         goal = self.question.goal if self.question else ""
-        said = (self.task, self.problem, goal, self.source, self.cuda_kernel, self.rewrites)
+        asked = (self.task, self.problem, self.given, goal, self.source, self.message)
+        said = (*asked, self.formula, self.cuda_kernel, self.rewrites, self.edits)
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
     def to_json(self) -> dict[str, Any]:
@@ -140,12 +160,13 @@ def _examples(path: Path, lines: Iterable[str]) -> Iterator[Example]:
                 )
             values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k in names}
             values["provenance"] = Provenance(**given["provenance"])
-            values["verification"] = Verification(**given["verification"])
+            values["metrics"] = Metrics(**given["metrics"])
             values["question"] = given["question"] and _question(given["question"])
+            values["edits"] = tuple((str(original), str(updated)) for original, updated in given["edits"])
             example = Example(**values)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise StageError(f"{path}:{number}: is no training example; run `collect` again.") from None
-        if example.task not in TASKS or example.split not in (TRAIN, HELD_OUT):
+        if example.task not in TASKS or example.split not in SPLITS:
             raise StageError(f"{path}:{number}: has an unknown task or split; run `collect` again.")
         yield example
 

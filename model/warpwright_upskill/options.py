@@ -28,8 +28,8 @@ def find_base(spec: str | None) -> ModelFile:
 def read_mix(text: str) -> tuple[tuple[str, float], ...]:
     """Shares of tasks from the command line.
 
-    >>> read_mix("analysis=0.7,debugging=0.3")
-    (('analysis', 0.7), ('debugging', 0.3))
+    >>> read_mix("plan=0.7,repair=0.3")
+    (('plan', 0.7), ('repair', 0.3))
     """
     mix: list[tuple[str, float]] = []
     for part in text.split(","):

@@ -17,7 +17,7 @@ from warpwright.assist.prompts import (
     plan_prompt,
 )
 
-from warpwright_upskill.examples import GENERATION, Example
+from warpwright_upskill.examples import KERNEL, Example
 
 # What `plan_grammar` admits as an analysis.
 _ANALYSIS = re.compile(rf"[A-Za-z][ !#-\[\]-~]{{10,{ANALYSIS_CHARACTERS - 1}}}")
@@ -38,8 +38,8 @@ def render(example: Example) -> Rendered | None:
     if question is not None:
         asked = PlanQuestion(question.goal, question.kernel, question.findings, question.rewrites)
         analysis = brief(example.reasoning_steps, ANALYSIS_CHARACTERS)
-        return Rendered(plan_prompt(asked), plan_answer(analysis, example.rewrites, example.estimated_speedup))
-    if example.task == GENERATION:
+        return Rendered(plan_prompt(asked), plan_answer(analysis, example.rewrites, example.metrics.speedup))
+    if example.task == KERNEL:
         answer = generate_answer(example.reasoning_steps, example.cuda_kernel)
         return Rendered(generate_prompt(generation_task(example)), answer)
     return None

@@ -42,7 +42,7 @@ class Settings:
     max_tokens: int = 2048
     warmup: float = 0.1
     dropout: float = 0.05
-    mix: tuple[tuple[str, float], ...] = (("generation", 0.4), ("analysis", 0.3), ("debugging", 0.3))
+    mix: tuple[tuple[str, float], ...] = (("formula", 0.3), ("kernel", 0.1), ("plan", 0.3), ("repair", 0.3))
     seed: int = 0
     device: str = "auto"
     dtype: str = "auto"
@@ -85,8 +85,8 @@ def tokenise(examples: Sequence[Example], tokens: Tokens, max_tokens: int) -> tu
 def draw_epoch(rows: Sequence[Row], mix: Sequence[tuple[str, float]], random: Random) -> list[Row]:
     """As many rows as there are, tasks in the shares of `mix`; a task's rows are all used before one is used again.
 
-    >>> rows = [Row("a", "analysis", (1,), 0), Row("b", "analysis", (1,), 0), Row("g", "generation", (1,), 0)]
-    >>> drawn = draw_epoch(rows, [("analysis", 0.6), ("generation", 0.4)], Random(0))
+    >>> rows = [Row("a", "plan", (1,), 0), Row("b", "plan", (1,), 0), Row("g", "kernel", (1,), 0)]
+    >>> drawn = draw_epoch(rows, [("plan", 0.6), ("kernel", 0.4)], Random(0))
     >>> sorted(row.id for row in drawn)
     ['a', 'b', 'g']
     """
@@ -260,7 +260,7 @@ def train(
 @click.option("--max-steps", default=DEFAULTS.max_steps, show_default=True, help="Stop after so many; 0 is no limit.")
 @click.option("--batch", default=DEFAULTS.batch, show_default=True, type=click.IntRange(1))
 @click.option("--max-tokens", default=DEFAULTS.max_tokens, show_default=True, help="Longer examples are left out.")
-@click.option("--mix", default="generation=0.4,analysis=0.3,debugging=0.3", show_default=True, help="Shares of tasks.")
+@click.option("--mix", default="formula=0.3,kernel=0.1,plan=0.3,repair=0.3", show_default=True, help="Shares of tasks.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--device", default="auto", show_default=True, type=click.Choice(["auto", "cpu", "cuda"]))
 @click.option("--dtype", default="auto", show_default=True, type=click.Choice(["auto", "float32", "bfloat16"]))

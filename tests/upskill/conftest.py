@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.upskill import KERNEL, SAMPLES, TASK, ran
-from warpwright_upskill.examples import GENERATION, Example, Provenance, Verification, write_json_lines
+from warpwright_upskill.examples import Example, Metrics, Provenance, write_json_lines
 
 
 @pytest.fixture(scope="session")
@@ -35,14 +35,13 @@ def lesson(folder: Path) -> Path:
     """One example, short enough for the tiny model to learn by heart."""
     path = folder / "lesson.jsonl"
     example = Example(
-        task=GENERATION,
+        task="kernel",
         problem=TASK,
-        constraints=(),
         reasoning_steps=("one thread per element",),
         cuda_kernel=KERNEL,
         kernel="twice",
         provenance=Provenance("sample", "twice"),
-        verification=Verification("parsed", "by hand"),
+        metrics=Metrics("parsed", "by hand"),
     )
     write_json_lines(path, [example])
     return path
@@ -52,7 +51,20 @@ def lesson(folder: Path) -> Path:
 def learned(folder: Path, tiny: Path, lesson: Path) -> Path:
     """The folder of an adapter that knows the lesson by heart."""
     path = folder / "learned"
-    by_heart = ("--epochs", "80", "--batch", "1", "--rank", "16", "--alpha", "32", "--learning-rate", "0.01")
+    by_heart = (
+        "--mix",
+        "kernel=1",
+        "--epochs",
+        "80",
+        "--batch",
+        "1",
+        "--rank",
+        "16",
+        "--alpha",
+        "32",
+        "--learning-rate",
+        "0.01",
+    )
     ran("train", lesson, "--model", tiny, "--out", path, *by_heart)
     return path
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.nvcc
 
 def test_keeps_the_rewrite_that_cures_with_what_was_counted(collected: Path) -> None:
     turns = [
-        e for e in read_examples(collected) if e.kernel == "turn" and e.task == "analysis" and not e.provenance.variant
+        e for e in read_examples(collected) if e.kernel == "turn" and e.task == "plan" and not e.provenance.structure
     ]
     assert [e.rewrites for e in turns] == [("pad-shared-array",), ("swizzle-shared-array",)]
     turn = turns[0]
@@ -28,10 +28,10 @@ def test_keeps_the_rewrite_that_cures_with_what_was_counted(collected: Path) -> 
     said = " ".join(turn.reasoning_steps)
     assert "32 wavefronts per request where 1 would do" in said
     assert "16.5 times fewer wavefronts" in said
-    assert turn.estimated_speedup == pytest.approx(33 / (8 * 32 / (4.8e12 / 132 / 1.98e9)), abs=0.01)
-    assert turn.speedup_basis == "bound"
-    assert turn.provenance.name == "tiles/turn"
-    assert turn.verification.resources and turn.verification.resources["registers"] > 0
+    assert turn.metrics.speedup == pytest.approx(33 / (8 * 32 / (4.8e12 / 132 / 1.98e9)), abs=0.01)
+    assert turn.metrics.speedup_basis == "counted"
+    assert turn.provenance.family == "tiles/turn"
+    assert turn.metrics.resources and turn.metrics.resources["registers"] > 0
 
 
 def test_the_choice_is_not_given_away(collected: Path) -> None:
@@ -62,8 +62,8 @@ def test_every_prompt_is_the_server_s_and_every_answer_is_one_it_reads(collected
 
 
 def test_what_is_written_has_no_finding_and_stands_alone(collected: Path) -> None:
-    written = [e for e in read_examples(collected) if e.task == "generation"]
-    assert {e.provenance.name for e in written} == {"tiles/turn", "tiles/columns", "vectors/triple", "vectors/add"}
+    written = [e for e in read_examples(collected) if e.task == "kernel"]
+    assert {e.provenance.family for e in written} == {"tiles/turn", "tiles/columns", "vectors/triple", "vectors/add"}
     for example in written:
         source = Source("alone.cu", example.cuda_kernel.encode())
         assert not [f for f in run_rules(analyze(source)) if f.severity in (Severity.ERROR, Severity.WARNING)]
@@ -73,9 +73,9 @@ def test_what_is_written_has_no_finding_and_stands_alone(collected: Path) -> Non
 
 def test_says_why_the_rest_was_not_kept(collected: Path) -> None:
     rejected = json_lines(collected.with_suffix(".rejected.jsonl"))
-    reasons = [r["reason"] for r in rejected if r["provenance"]["name"] == "vectors/half_written"]
+    reasons = [r["reason"] for r in rejected if r["provenance"]["family"] == "vectors/half_written"]
     assert reasons and all("is undefined" in reason for reason in reasons)
-    assert not [e for e in read_examples(collected) if e.provenance.name == "vectors/half_written"]
+    assert not [e for e in read_examples(collected) if e.provenance.family == "vectors/half_written"]
 
 
 def test_one_source_stands_on_one_side(collected: Path) -> None:

@@ -9,11 +9,14 @@ from warpwright.facts.analyze import analyze
 from warpwright.rewrites.registry import applicable
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import read_source
-from warpwright_upskill.examples import DEBUGGING, GENERATION, Example, Provenance, Question, Verification
+from warpwright_upskill.examples import KERNEL, PLAN, REPAIR, Example, Metrics, Provenance, Question
 from warpwright_upskill.render import plan_refusal, render
 
 WHERE = Provenance("sample", "turn")
-CHECKED = Verification("compiled", "nvcc")
+
+
+def checked(speedup: float = 1.0) -> Metrics:
+    return Metrics("compiled", "nvcc", speedup=speedup)
 
 
 def plan_example(analysis: str = "Each request takes 32 wavefronts.", rewrite: str = "pad-shared-array") -> Example:
@@ -22,18 +25,15 @@ def plan_example(analysis: str = "Each request takes 32 wavefronts.", rewrite: s
     [kernel] = program.defined_kernels
     asked = plan_question(kernel, run_rules(program), applicable(kernel, "speed"), "speed")
     return Example(
-        task="analysis",
+        task=PLAN,
         problem="",
-        constraints=(),
         reasoning_steps=(analysis,),
-        cuda_kernel="",
         kernel=kernel.name,
         provenance=WHERE,
-        verification=CHECKED,
+        metrics=checked(2.4),
         question=Question(asked.goal, asked.kernel, asked.findings, asked.rewrites),
         source=source.text(),
         rewrites=(rewrite,),
-        estimated_speedup=2.4,
     )
 
 
@@ -58,7 +58,16 @@ def test_an_answer_that_the_server_could_not_read_is_refused() -> None:
 
 
 def test_a_kernel_is_asked_for_by_what_it_computes() -> None:
-    example = Example(GENERATION, "Add.", ("It is named f.",), ("one",), "__global__ void f() {}", "f", WHERE, CHECKED)
+    example = Example(
+        task=KERNEL,
+        problem="Add.",
+        constraints=("It is named f.",),
+        reasoning_steps=("one",),
+        cuda_kernel="__global__ void f() {}",
+        kernel="f",
+        provenance=WHERE,
+        metrics=checked(),
+    )
     rendered = render(example)
     assert rendered is not None
     assert rendered.prompt == generate_prompt("Add. It is named f.")
@@ -66,5 +75,5 @@ def test_a_kernel_is_asked_for_by_what_it_computes() -> None:
 
 
 def test_what_the_server_does_not_ask_is_not_trained_on() -> None:
-    example = Example(DEBUGGING, "Fix f.", (), (), "__global__ void f() {}", "f", WHERE, CHECKED, source="broken")
+    example = Example(REPAIR, "Fix f.", WHERE, checked(), cuda_kernel="__global__ void f() {}", source="broken")
     assert render(example) is None

@@ -33,7 +33,7 @@ def test_an_unknown_projection(lesson: Path, tmp_path: Path) -> None:
     assert "'x_proj' is no projection" in said
 
 
-@pytest.mark.parametrize("mix", ["analysis", "analysis=x", "poetry=1", "analysis=0", "analysis=1,analysis=1"])
+@pytest.mark.parametrize("mix", ["plan", "plan=x", "poetry=1", "plan=0", "plan=1,plan=1"])
 def test_a_mix_that_is_none(mix: str, lesson: Path, tmp_path: Path) -> None:
     assert "--mix" in refused("train", lesson, "--out", tmp_path / "a", "--mix", mix)
 
