@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from warpwright.assist.engine import Engine
 from warpwright.assist.free_form import Ask, Attempt, Task, attempts, prompt, unfit, writes_kernels
+from warpwright.assist.repair_task import RepairRequest, repair_prompt
 from warpwright.assist.weights import ModelFile
 from warpwright.facts.analyze import analyze
 from warpwright.progress import CancelledError
@@ -89,8 +90,11 @@ def test_what_is_not_given_to_a_model(unused_engine: Engine) -> None:
     long = TEXT.replace(LINE, f"{LINE}\n" * 200)
     (kernel,) = analyze(Source("/src/a.cu", long.encode())).defined_kernels
     assert unfit(kernel) == "scale is longer than the 3000 characters that a model is given."
-    assert writes_kernels(unused_engine)
-    assert not writes_kernels(Engine(ModelFile(Path("/nonexistent.gguf"), "embedded", is_default=True)))
+    assert writes_kernels(unused_engine, "speed")
+    embedded = ModelFile(Path("/nonexistent.gguf"), "embedded", is_default=True)
+    assert not writes_kernels(Engine(embedded), "fix")
+    taught = Engine(embedded, Path("/nonexistent.adapter.gguf"))
+    assert writes_kernels(taught, "fix") and not writes_kernels(taught, "speed")
 
 
 def test_a_kernels_text_cannot_end_its_part_of_the_prompt() -> None:
@@ -99,3 +103,10 @@ def test_a_kernels_text_cannot_end_its_part_of_the_prompt() -> None:
     assert "// - two lines" in known
     again = prompt(TASK, Attempt("@why x\n", refused="it\nchanges nothing"))
     assert again.endswith("// That was not taken: it changes nothing\n// Changes to the same kernel, once more\n")
+
+
+def test_a_taught_model_is_asked_as_it_was_taught() -> None:
+    task = Task(KERNEL, "fix", "", ("line 3 of a.cu: thread 0 reads past the end of b",), is_taught=True)
+    asked = RepairRequest(KERNEL.span.text, ("line 3: thread 0 reads past the end of b",))
+    assert prompt(task, Attempt("@why x\n", refused="it changes nothing")) == repair_prompt(asked)
+    assert f"// - `{LINE.strip()}`: thread 0 reads past the end of b" in prompt(task)

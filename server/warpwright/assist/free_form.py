@@ -1,19 +1,20 @@
 """A kernel rewritten in the model's own words, with what its judge said given back to it.
 
 The model's text is read by `blocks`; what comes of it is a candidate like any other, which a judge verifies. Where it
-is refused, does not compile or is wrong, the reason goes back to the model, a few times. The embedded model is not
-asked: a base model of its size writes no CUDA.
+is refused, does not compile or is wrong, the reason goes back to the model, a few times. The embedded model is asked
+for repairs alone, by an adapter that was taught them: a base model of its size writes no CUDA.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from warpwright.assist.blocks import GRAMMAR, read_blocks
 from warpwright.assist.engine import CompletionRequest, Engine
-from warpwright.assist.prompts import GOALS, KERNEL_CHARACTERS, one_line
+from warpwright.assist.prompts import KERNEL_CHARACTERS, one_line
+from warpwright.assist.repair_task import LONGEST_SENTENCE, REPAIR_SHOT, RepairRequest, repair_prompt
 from warpwright.facts.model import Kernel
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.syntax.source import Source
@@ -21,8 +22,6 @@ from warpwright.verify.report import Report
 
 ROUNDS = 4
 MAX_TOKENS = 1024
-LONGEST_REASON = 600  # characters of what a judge said
-MOST_FINDINGS = 4
 _TEMPERATURES = (0.0, 0.2, 0.4, 0.6)  # the same question again shall have another answer
 
 Ask = Callable[[str, int], str]
@@ -34,12 +33,14 @@ Judge = Callable[[Source], Report]
 @dataclass(frozen=True, slots=True)
 class Task:
     """What the model is asked for: `goal` is one of "speed", "memory", "fix"; `wish` is the user's, "" for none;
-    `known` are sentences about the kernel, of findings or from a compiler."""
+    `known` are sentences about the kernel, of findings or from a compiler. A model that `is_taught` has learned the
+    form: it gets no worked example, and was never asked the same once more."""
 
     kernel: Kernel
     goal: str
     wish: str = ""
     known: tuple[str, ...] = ()
+    is_taught: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ class Attempt:
     report: Report | None = None
 
 
-def writes_kernels(engine: Engine) -> bool:
-    """Whether a model may be asked: not the embedded one."""
-    return not engine.model.is_default
+def writes_kernels(engine: Engine, goal: str) -> bool:
+    """Whether a model may be asked: the embedded one for repairs alone, where it was taught them."""
+    return not engine.model.is_default or (goal == "fix" and engine.adapter is not None)
 
 
 def unfit(kernel: Kernel) -> str:
@@ -108,15 +109,9 @@ def asking(engine: Engine, deadline: float, is_cancelled: IsCancelled) -> Ask:
 
 def prompt(task: Task, last: Attempt | None = None) -> str:
     """The text after which the model writes its changes; after a first attempt with what was said of the last one."""
-    return _SHOT + _question(task.kernel.span.text, task.goal, task.wish, task.known) + _said(last)
-
-
-def _question(kernel: str, goal: str, wish: str, known: Sequence[str]) -> str:
-    wished = f" ({one_line(wish)})" if wish else ""
-    shown = kernel.strip().replace("\r\n", "\n")
-    lines = [f"// Task: make the kernel {GOALS[goal]}{wished}", "// Kernel", shown, "// Known"]
-    lines += [f"// - {one_line(each)[:LONGEST_REASON]}" for each in known[:MOST_FINDINGS] or ("nothing",)]
-    return "\n".join([*lines, "// Changes: whole lines of the kernel, copied, and what they become", ""])
+    span = task.kernel.span
+    asked = repair_prompt(RepairRequest(span.text, task.known, task.goal, task.wish, span.line))
+    return asked if task.is_taught else REPAIR_SHOT + asked + _said(last)
 
 
 def _said(last: Attempt | None) -> str:
@@ -124,29 +119,5 @@ def _said(last: Attempt | None) -> str:
         return ""
     judged = (last.report.reason or last.report.badge()) if last.report is not None else ""
     reason = last.refused or judged
-    words = f"// That was not taken: {one_line(reason)[:LONGEST_REASON]}"
+    words = f"// That was not taken: {one_line(reason)[:LONGEST_SENTENCE]}"
     return f"{last.answer.strip()[:MAX_TOKENS]}\n{words}\n// Changes to the same kernel, once more\n"
-
-
-_SHOT = (
-    _question(
-        "__global__ void scale(float *a, const float *s, int n) {\n"
-        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-        "  for (int k = 0; k < 8; ++k) {\n"
-        "    if (i < n) a[k * n + i] *= s[0];\n"
-        "  }\n"
-        "}",
-        "speed",
-        "",
-        ("loop-invariant-load at `s[0]`: The address stays the same over the loop.",),
-    )
-    + "@why The factor does not change in the loop: it is loaded once.\n"
-    "@original\n"
-    "  for (int k = 0; k < 8; ++k) {\n"
-    "    if (i < n) a[k * n + i] *= s[0];\n"
-    "@updated\n"
-    "  const float factor = s[0];\n"
-    "  for (int k = 0; k < 8; ++k) {\n"
-    "    if (i < n) a[k * n + i] *= factor;\n"
-    "@end\n\n"
-)

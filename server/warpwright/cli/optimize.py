@@ -124,7 +124,7 @@ def command(
                     lambda wished: search(wish=wished),
                     findings=[finding for finding in run_rules(program) if finding.kernel == chosen.name],
                     building=building,
-                    writer=engine if isinstance(engine, Engine) and writes_kernels(engine) else None,
+                    writer=engine if isinstance(engine, Engine) and writes_kernels(engine, goal) else None,
                     seconds=seconds,
                     progress=progress,
                     is_cancelled=is_cancelled,

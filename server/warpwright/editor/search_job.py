@@ -58,7 +58,7 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
     model = find_model(settings.model or None, progress) if plans or is_model_named(settings.model) else None
     job = _Job(request, analysis, settings, kernel, progress, is_cancelled)
     with Engine(model, find_adapter(model)) if isinstance(model, ModelFile) else nullcontext(model) as engine:
-        writer = engine if isinstance(engine, Engine) and writes_kernels(engine) else None
+        writer = engine if isinstance(engine, Engine) and writes_kernels(engine, request["goal"]) else None
         path = analysis.source.path
         try:
             outcome = improve(
