@@ -150,7 +150,7 @@ def _drawn(random: np.random.Generator, made: Input, sizes: Mapping[str, int]) -
             return random.standard_normal(shape) + 1j * random.standard_normal(shape)
         case "integer":
             return _whole(random, made, shape, sizes)
-    low, high = _ends(made, sizes, step=1e-3)
+    low, high = _ends(made, sizes)
     if low is None and high is None:
         if made.extents is None:
             return np.asarray(random.uniform(0.125, 0.875))
@@ -164,7 +164,7 @@ def _drawn(random: np.random.Generator, made: Input, sizes: Mapping[str, int]) -
 def _whole(random: np.random.Generator, made: Input, shape: tuple[int, ...], sizes: Mapping[str, int]) -> Array:
     if made.order == "permutation":
         return random.permutation(shape[0])
-    low, high = _ends(made, sizes, step=1)
+    low, high = _ends(made, sizes)
     if made.order == "offsets":
         assert made.last is not None
         last = int(_value(made.last, sizes))
@@ -181,20 +181,17 @@ def _whole(random: np.random.Generator, made: Input, shape: tuple[int, ...], siz
     return np.sort(values, axis=-1) if made.order == "ascending" else np.asarray(values)
 
 
-def _ends(made: Input, sizes: Mapping[str, int], step: float) -> tuple[float | None, float | None]:
-    """The least and the greatest value; `step` is how far from a bound that is left out itself they stay, of real
-    numbers as a share of it or of 1."""
-    low: float | None = None
-    high: float | None = None
-    for each in made.bounds:
-        value = _value(each.value, sizes)
-        away = 0.0 if each.sign.endswith("=") else step
-        if made.kind.kind == "float" and away:
-            away = 0.05 if each.sign == ">" else step
-        if each.sign.startswith(">"):
-            low = value + away
-        else:
-            high = value - away
+def _ends(made: Input, sizes: Mapping[str, int]) -> tuple[float | None, float | None]:
+    """The least and the greatest value. From a bound that is left out whole numbers stay 1 away, others a twentieth of
+    the room that there is."""
+    bounds = {each.sign: _value(each.value, sizes) for each in made.bounds}
+    lows = [value for sign, value in bounds.items() if sign.startswith(">")]
+    highs = [value for sign, value in bounds.items() if sign.startswith("<")]
+    low, high = max(lows, default=None), min(highs, default=None)
+    room = 1.0 if low is None or high is None else high - low
+    away = 1.0 if made.kind.kind == "integer" else 0.05 * room
+    low = None if low is None else low + (away if ">" in bounds else 0)
+    high = None if high is None else high - (away if "<" in bounds else 0)
     if low is not None and high is not None and low > high:
         raise InputError(f"{made.name} has no value between {low:g} and {high:g}")
     return low, high

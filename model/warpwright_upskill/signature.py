@@ -1,0 +1,78 @@
+"""What a signature or declarations in C++ say: names, element types, what is a pointer and what may be written.
+
+Pure text: `const float* __restrict__ x, __half out[], int n`. What is not understood has no type and fixes none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from warpwright.formulas.types import type_named
+
+_TYPES = {
+    "__half": "f16", "nv_half": "f16", "at::Half": "f16", "c10::Half": "f16", "half_t": "f16", "fp16": "f16",
+    "__nv_bfloat16": "bf16", "nv_bfloat16": "bf16", "at::BFloat16": "bf16", "c10::BFloat16": "bf16",
+    "__nv_fp8_e4m3": "f8e4m3", "__nv_fp8_e5m2": "f8e5m2", "real": "f32", "scalar_t": "",
+    "char": "i8", "signed char": "i8", "int8_t": "i8", "unsigned char": "u8", "uchar": "u8", "uint8_t": "u8",
+    "std::uint8_t": "u8", "byte": "u8", "short": "i16", "int16_t": "i16", "unsigned short": "u16", "ushort": "u16",
+    "uint16_t": "u16", "int32_t": "i32", "signed int": "i32", "unsigned": "u32", "unsigned int": "u32", "uint": "u32",
+    "uint32_t": "u32", "long long": "i64", "long int": "i64", "long long int": "i64", "int64_t": "i64", "ssize_t":
+    "i64", "ptrdiff_t": "i64", "unsigned long": "u64", "unsigned long long": "u64", "size_t": "u64", "std::size_t":
+    "u64", "uint64_t": "u64", "cuComplex": "c64", "cuFloatComplex": "c64", "cuDoubleComplex": "c128",
+    "thrust::complex<float>": "c64", "cuda::std::complex<float>": "c64", "std::complex<float>": "c64",
+    "thrust::complex<double>": "c128", "std::complex<double>": "c128",
+}  # fmt: skip
+_PACKED = re.compile(r"(float|double|int|half|uchar|char|short|uint)([234])")
+_NO_PART_OF_A_TYPE = re.compile(r"\b(const|volatile|restrict|__restrict__|__restrict|struct|__global__|static)\b")
+_PARAMETER = re.compile(r"(?P<type>.*?)(?P<name>[A-Za-z_]\w*)\s*(?P<array>(?:\[[^\]]*\]\s*)*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter. `type` is ours, "" where it is not known; a `float4` is "f32" of a packed kind."""
+
+    name: str
+    type: str
+    pointer: bool
+    constant: bool
+
+
+def parameters(given: str) -> tuple[Parameter, ...]:
+    """What is declared, in order; nothing of what cannot be read.
+
+    >>> for each in parameters("const float* __restrict__ in, __half out[], unsigned int n"): print(each)
+    Parameter(name='in', type='f32', pointer=True, constant=True)
+    Parameter(name='out', type='f16', pointer=True, constant=False)
+    Parameter(name='n', type='u32', pointer=False, constant=False)
+    """
+    inside = re.search(r"\w\s*\((.*)\)", given, re.DOTALL)
+    found = []
+    for part in re.split(r"[,;]", inside[1] if inside else given):
+        match = _PARAMETER.fullmatch(part.strip())
+        if match is None:
+            continue
+        bare = " ".join(_NO_PART_OF_A_TYPE.sub(" ", match["type"].replace("*", " ").replace("&", " ")).split())
+        pointer = "*" in match["type"] or bool(match["array"])
+        constant = bool(re.search(r"\bconst\b[^*]*(\*|$)", match["type"])) and "const" in match["type"]
+        found.append(Parameter(match["name"], _type(bare), pointer, constant))
+    return tuple(found)
+
+
+def _type(bare: str) -> str:
+    if bare in _TYPES:
+        return _TYPES[bare]
+    packed = _PACKED.fullmatch(bare)
+    if packed:
+        return _type(packed[1])
+    found = type_named(bare)
+    return found.name if found else ""
+
+
+def plain_name(name: str) -> str:
+    """A name as it is compared: Python's `in_` is C's `in`.
+
+    >>> plain_name("in_"), plain_name("A")
+    ('in', 'a')
+    """
+    return name.rstrip("_").lower()
