@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from warpwright.assist.engine import CompletionRequest, Engine, EngineError
+from warpwright.assist.engine import Completion, CompletionRequest, Engine, EngineError
+from warpwright.assist.threads import processors
 from warpwright.assist.weights import ModelFile
 
 pytestmark = pytest.mark.llm
@@ -138,6 +139,33 @@ def test_cancel_while_another_request_is_answered(engine: Engine) -> None:
 def test_a_request_has_a_time_limit(engine: Engine) -> None:
     answer = engine.complete(CompletionRequest(LONG.prompt + "eleven", max_tokens=500, seconds=0.3))
     assert answer.stop == "time"
+
+
+def test_what_was_read_before_the_time_was_out_is_not_read_again(engine: Engine) -> None:
+    """However little of a prompt a request has time for, asking again ends some time."""
+    words = "one two three four five six seven eight nine ten " * 100
+    tried: list[Completion] = []
+    while not tried or (tried[-1].stop == "time" and len(tried) < 100):
+        tried.append(engine.complete(CompletionRequest(words, max_tokens=1, seconds=0.2 * len(tried))))
+    assert tried[-1].tokens == 1
+    reused = [each.reused_tokens for each in tried]
+    assert reused == sorted(reused)
+    assert reused[-1] > 0
+    engine.complete(CAPITAL)
+    assert engine.complete(CompletionRequest(words, max_tokens=1)).text == tried[-1].text
+
+
+def test_beside_two_busy_processes_it_leaves_them_their_processors(engine: Engine) -> None:
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        time.sleep(0.3)
+        answer = engine.complete(CompletionRequest(CAPITAL.prompt, max_tokens=4))
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert answer.tokens == 4
+    assert answer.threads <= max(1, processors() - 2)
 
 
 def test_a_killed_child_is_one_sentence_and_comes_back(model: ModelFile) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli.kernels import CLEAN, CONFLICT
 from support.command import run_command
+from support.untaught import untaught_model
 
 NO_MODEL = {"WARPWRIGHT_MODEL": "/nowhere/model.gguf"}
 
@@ -21,7 +22,8 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.nvcc
 @pytest.mark.llm
 def test_the_model_plans_and_the_best_is_a_diff(folder: Path) -> None:
-    ran = run_command("optimize", "a.cu", "--plan", "model", "--format", "json", cwd=folder)
+    command = ("optimize", "a.cu", "--plan", "model", "--format", "json")
+    ran = run_command(*command, cwd=folder, env=untaught_model())
     assert ran.status == 0, ran.stderr
     outcome = ran.json
     assert (outcome["kernel"], outcome["goal"]) == ("transpose", "speed")

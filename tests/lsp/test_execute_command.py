@@ -12,6 +12,7 @@ import pytest
 from lsprotocol import types
 from support.editor import VSCODE, Editor, Page, start_editor
 from support.kernels import CLEAN, CONFLICT
+from support.untaught import untaught_model
 
 FIXED = CONFLICT.replace("tile[32][32]", "tile[32][32 + 1]")
 
@@ -174,7 +175,7 @@ def test_what_cannot_be_done_is_said(editor: Editor, argument: dict[str, object]
 @pytest.mark.nvcc
 @pytest.mark.llm
 def test_the_models_words_are_in_the_report(tmp_path: Path) -> None:
-    with start_editor(VSCODE, tmp_path) as editor:
+    with start_editor(VSCODE, tmp_path, environment=untaught_model()) as editor:
         editor.set_settings({"plan": "model"})
         page = editor.open("a.cu", CONFLICT)
         result = run(page, "warpwright.optimize", "t9")

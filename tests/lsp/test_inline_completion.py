@@ -9,6 +9,7 @@ import pytest
 from lsprotocol import types
 from support.editor import VSCODE, Page, start_editor
 from support.kernels import CONFLICT
+from support.untaught import untaught_model
 from warpwright.syntax.source import Source
 
 REQUEST = "#include <cuda_runtime.h>\n\n// kernel: add two vectors of floats\n"
@@ -47,10 +48,19 @@ def test_nothing_is_written_where_nothing_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.llm
+def test_without_a_taught_model_nothing_comes_and_the_log_says_so_once(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, environment={"WARPWRIGHT_DATA_DIR": str(tmp_path)}) as editor:
+        page = editor.open("a.cu", REQUEST)
+        assert ghost(page) is None
+        assert ghost(page) is None
+        assert len(editor.log) == 1
+        assert "No taught model is installed" in editor.log[0]
+
+
+@pytest.mark.llm
 def test_the_model_writes_a_kernel_that_parses(tmp_path: Path) -> None:
     """The request is one of the prompt's own examples, because the untuned model does little more than repeat them."""
-    options, no_adapter = {"ghostTextSeconds": 120}, {"WARPWRIGHT_DATA_DIR": str(tmp_path)}
-    with start_editor(VSCODE, tmp_path, options=options, environment=no_adapter) as editor:
+    with start_editor(VSCODE, tmp_path, options={"ghostTextSeconds": 120}, environment=untaught_model()) as editor:
         page = editor.open("a.cu", "// kernel: copy a matrix of floats\n")
         answer = page.editor.request("textDocument/inlineCompletion", params(page), 120)
         assert answer is not None
@@ -63,7 +73,7 @@ def test_the_model_writes_a_kernel_that_parses(tmp_path: Path) -> None:
 
 @pytest.mark.llm
 def test_a_newer_request_an_edit_and_the_time_limit_each_end_one(tmp_path: Path) -> None:
-    with start_editor(VSCODE, tmp_path, options={"ghostTextSeconds": 0.01}) as editor:
+    with start_editor(VSCODE, tmp_path, options={"ghostTextSeconds": 0.01}, environment=untaught_model()) as editor:
         page = editor.open("a.cu", REQUEST)
         assert ghost(page) is None
         editor.set_settings({"ghostTextSeconds": 120})

@@ -6,9 +6,8 @@ JSON lines on stdin and stdout. First the child says {"ready": {"context": 4096}
      "seconds": 60}
 
 is answered by {"id": 1, "text": "a piece"} for each piece and at last by {"id": 1, "done": {"text", "stop",
-"prompt_tokens", "reused_tokens", "tokens"}} or {"id": 1, "error": "a sentence"}. {"cancel": 1} ends request 1 early.
-The end of stdin ends the process, so that it never outlives its parent. It imports nothing of warpwright, so that it
-runs by its path under whatever sys.path the parent has.
+"prompt_tokens", "reused_tokens", "tokens", "threads"}} or {"id": 1, "error": "a sentence"}. {"cancel": 1} ends request
+1 early. The end of stdin ends the process, so that it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -25,10 +24,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from warpwright.assist.threads import Threads, processors
 from warpwright.syntax.encoding import encoded, shown, shown_bytes
 
 CONTEXT = 4096
-BATCH = 512
+BATCH = 128  # a request that is stopped loses what it read of a batch; one of 512 is read a fifth faster
 TOP_K = 64  # sampling looks at this many tokens, and a grammar at this many before it looks at all
 LONGEST_PIECE = 256
 
@@ -103,7 +103,7 @@ class Model:
         params.n_ctx = self.context_size
         params.n_batch = params.n_ubatch = min(BATCH, self.context_size)
         params.offload_kqv = params.op_offload = False
-        params.n_threads = params.n_threads_batch = min(8, _processors())
+        self.threads = Threads(processors())
         self.context = llama.llama_init_from_model(self.model, params)
         if not self.context:
             raise RequestError(f"The model {path} could not be given memory{self._because()}.")
@@ -145,8 +145,8 @@ class Model:
         size = self.llama.llama_token_to_piece(self.vocab, token, self._piece, LONGEST_PIECE, 0, False)
         return self._piece.raw[:size] if size > 0 else b""
 
-    def read(self, tokens: list[int]) -> int:
-        """Bring the context to `tokens`, which it did not end with yet; how many of them were cached before.
+    def known(self, tokens: list[int]) -> int:
+        """How many of `tokens` the context holds already. What else it holds is forgotten.
 
         The last token is always computed again: its logits are what the next choice is made from.
         """
@@ -159,18 +159,25 @@ class Model:
             self.llama.llama_memory_clear(self.memory, True)
             reused = 0
         self.cached = tokens[:reused]
-        for start in range(reused, len(tokens), BATCH):
-            self.decode(tokens[start : start + BATCH])
         return reused
+
+    def read(self, tokens: list[int]) -> None:
+        """Read what follows in the context. A batch that was read stays, whatever stops the next."""
+        for start in range(0, len(tokens), BATCH):
+            self.decode(tokens[start : start + BATCH])
 
     def decode(self, tokens: list[int]) -> None:
         ids = (self.llama.llama_token * len(tokens))(*tokens)
+        self.llama.llama_set_n_threads(self.context, self.threads.count, self.threads.count)
+        began, worked = time.monotonic(), time.process_time()
         status = self.llama.llama_decode(self.context, self.llama.llama_batch_get_one(ids, len(tokens)))
+        self.threads.learn(time.monotonic() - began, time.process_time() - worked)
         if status == 0:
             self.cached = self.cached + tokens
             return
-        self.llama.llama_memory_clear(self.memory, True)
-        self.cached = []
+        if not self.llama.llama_memory_seq_rm(self.memory, 0, len(self.cached), -1):
+            self.llama.llama_memory_clear(self.memory, True)
+            self.cached = []
         if status == 2:  # the abort callback said so
             raise Stopped
         raise RequestError(f"The model could not continue (llama_decode returned {status}{self._because()}).")
@@ -178,11 +185,6 @@ class Model:
     def logits(self) -> Any:
         pointer = self.llama.llama_get_logits_ith(self.context, -1)
         return self.numpy.ctypeslib.as_array(pointer, shape=(self.vocabulary,))
-
-
-def _processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Chooser:
@@ -249,6 +251,7 @@ def answer(model: Model, request: Request, inbox: Inbox) -> Iterator[dict[str, A
     """Yield the messages that answer one request, without its id."""
     model.deadline = time.monotonic() + request.seconds
     model.is_cancelled = lambda: request.id in inbox.cancelled
+    model.threads.look()
     prompt = model.tokenize(request.prompt)
     room = model.context_size - request.max_tokens
     if len(prompt) > room:
@@ -259,7 +262,8 @@ def answer(model: Model, request: Request, inbox: Inbox) -> Iterator[dict[str, A
     text, tokens, reused, stop = "", 0, 0, "length"
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     try:
-        reused = model.read(prompt)
+        reused = model.known(prompt)
+        model.read(prompt[reused:])
         while tokens < request.max_tokens:
             if model.must_stop():
                 raise Stopped
@@ -277,7 +281,7 @@ def answer(model: Model, request: Request, inbox: Inbox) -> Iterator[dict[str, A
             if piece:
                 yield {"text": piece}
             if tokens < request.max_tokens:
-                model.decode([token])
+                model.read([token])
     except Stopped:
         stop = "cancelled" if model.is_cancelled() else "time"
     finally:
@@ -289,6 +293,7 @@ def answer(model: Model, request: Request, inbox: Inbox) -> Iterator[dict[str, A
             "prompt_tokens": len(prompt),
             "reused_tokens": reused,
             "tokens": tokens,
+            "threads": model.threads.count,
         }
     }
 

@@ -33,9 +33,10 @@ POLL_SECONDS = 0.05
 START_SECONDS = 120.0
 _CHILD_ENVIRONMENT = {
     "GGML_NO_BACKTRACE": "1",
-    # Threads that wait for each other sleep instead of spinning: beside other work on the same cores (a build, an
-    # editor) spinning makes the model 3 to 15 times slower, measured on 2 cores.
+    # Threads of OpenMP that wait for each other sleep, with gcc's after some turns: as fast as spinning where nothing
+    # else runs, and as fast as one thread beside two busy processes.
     "OMP_WAIT_POLICY": "passive",
+    "GOMP_SPINCOUNT": "20000",
     "PYTHONIOENCODING": "utf-8",
 }
 GRACE_SECONDS = 5.0  # how long past its limit, or its cancellation, a request may take before the child is killed
@@ -67,7 +68,7 @@ class Completion:
 
     "end": the model ended, or the grammar was complete; "stop": a stop text came, which is not in `text`; "length":
     max_tokens; "time": the limit; "enough": `is_enough` said so; "cancelled". `reused_tokens` of the prompt were in
-    the model's memory already.
+    the model's memory already. `threads` would compute the next token.
     """
 
     text: str
@@ -75,6 +76,7 @@ class Completion:
     prompt_tokens: int = 0
     reused_tokens: int = 0
     tokens: int = 0
+    threads: int = 0
 
 
 class _Child:

@@ -49,16 +49,15 @@ class GhostWriter:
     def _engine_for(self, model: str) -> Engine | None:
         if self._engine is not None and model == self._model:
             return self._engine
-        from warpwright.assist.engine import Engine
-        from warpwright.assist.weights import find_adapter, find_model
+        from warpwright.assist.opening import open_engine
 
         self.close()
         self._model = model
-        found = find_model(model or None)
+        found = open_engine(model or None)
         if isinstance(found, Missing):
             if self._missing != str(found):
                 self._missing = str(found)
                 log.warning("kernels are not written from comments: %s", found)
             return None
-        self._engine = Engine(found, find_adapter(found))
+        self._engine = found
         return self._engine

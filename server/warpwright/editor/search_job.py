@@ -44,7 +44,8 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
     # A quick fix needs none of these, and waits for its process to start.
     from warpwright.assist.engine import Engine
     from warpwright.assist.free_form import writes_kernels
-    from warpwright.assist.weights import ModelFile, find_adapter, find_model, is_model_named
+    from warpwright.assist.opening import open_engine
+    from warpwright.assist.weights import is_model_named
     from warpwright.optimize.improve import RejectedError, improve
     from warpwright.optimize.mending import Building
     from warpwright.optimize.wish import WishError
@@ -55,9 +56,9 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
     if kernel is None or kernel.node is None:
         raise JobError(f"The kernel {request['kernel']} is not defined here.")
     plans = settings.plan == "model"
-    model = find_model(settings.model or None, progress) if plans or is_model_named(settings.model) else None
+    opened = open_engine(settings.model or None, progress) if plans or is_model_named(settings.model) else None
     job = _Job(request, analysis, settings, kernel, progress, is_cancelled)
-    with Engine(model, find_adapter(model)) if isinstance(model, ModelFile) else nullcontext(model) as engine:
+    with opened if isinstance(opened, Engine) else nullcontext(opened) as engine:
         writer = engine if isinstance(engine, Engine) and writes_kernels(engine, request["goal"]) else None
         path = analysis.source.path
         try:
