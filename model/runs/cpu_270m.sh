@@ -14,4 +14,4 @@ run() { stage=$1; shift; echo "== $stage" >&2; "$PYTHON" -m "warpwright_upskill.
 run collect --samples csrc_samples --variants 4 --out "$OUT/examples.jsonl"
 run train "$OUT/examples.jsonl" --out "$OUT/adapter" --rank 16 --alpha 32 --learning-rate 2e-4 --epochs 3
 run export "$OUT/adapter" --out "$OUT/adapter.gguf" --check "$OUT/examples.jsonl"
-run evaluate "$OUT/examples.jsonl" --adapter "$OUT/adapter.gguf" --limit 24 --out "$OUT/evaluation.json"
+run evaluate --examples "$OUT/examples.jsonl" --adapter "$OUT/adapter.gguf" --limit 24 --out "$OUT/evaluation.json"

@@ -15,6 +15,6 @@ run collect --samples csrc_samples --no-pages --variants 1 --out "$OUT/examples.
 run train "$OUT/examples.jsonl" --model "$OUT/tiny.gguf" --out "$OUT/adapter" \
     --rank 8 --alpha 16 --learning-rate 0.01 --max-steps 20 --max-tokens 4096
 run export "$OUT/adapter" --model "$OUT/tiny.gguf" --out "$OUT/adapter.gguf" --check "$OUT/examples.jsonl" --check-count 2
-run evaluate "$OUT/examples.jsonl" --model "$OUT/tiny.gguf" --adapter "$OUT/adapter.gguf" --limit 3 --out "$OUT/evaluation.json"
+run evaluate --examples "$OUT/examples.jsonl" --model "$OUT/tiny.gguf" --adapter "$OUT/adapter.gguf" --tries 2 --limit 3 --out "$OUT/evaluation.json"
 # Into a data folder of its own, so that the user's own adapter stays.
 WARPWRIGHT_DATA_DIR="$OUT/data" run install "$OUT/adapter.gguf"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from warpwright.progress import Progress as Report
 from warpwright.syntax.source import SourceError
 
@@ -56,7 +57,13 @@ def progress_bar(title: str, total: int) -> Iterator[Report]:
     console = Console(stderr=True)
     if console.is_terminal:
         with Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
+            console=console,
         ) as bar:
             task = bar.add_task(title, total=total)
             yield lambda message, share: bar.update(
@@ -64,6 +71,7 @@ def progress_bar(title: str, total: int) -> Iterator[Report]:
             )
         return
     told = -1
+    started = time.monotonic()
 
     def line(message: str, share: float | None) -> None:
         nonlocal told
@@ -71,6 +79,8 @@ def progress_bar(title: str, total: int) -> Iterator[Report]:
             print(f"{title}: {message}", file=sys.stderr, flush=True)
         elif int(share * 10) > told:
             told = int(share * 10)
-            print(f"{title}: {share:.0%} {message}", file=sys.stderr, flush=True)
+            left = (time.monotonic() - started) * (1 - share) / share if share else 0
+            estimate = f", about {left:.0f} s left" if 0 < share < 1 else ""
+            print(f"{title}: {share:.0%} {message}{estimate}", file=sys.stderr, flush=True)
 
     yield line

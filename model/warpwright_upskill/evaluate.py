@@ -1,8 +1,10 @@
-"""Compare the base model with base and adapter, through the server's own engine, on examples it was not trained on.
+"""What a model is worth on what it was not trained on, beside baselines, through the server's own engine.
 
-    python -m warpwright_upskill.evaluate examples.jsonl --adapter adapter.gguf --out evaluation.json
+    python -m warpwright_upskill.evaluate --adapter adapter.gguf --corpus examples.jsonl --out evaluation.json
 
-The base model is asked as the server asks it, with worked examples in the prompt; with an adapter there are none.
+Asked are `taught` (the base with an adapter), `base` (untuned, with worked examples in its prompt), `words` (keywords
+and nearest wording in a corpus, no model) and `endpoint` (a larger model). Prompts that were asked with the same
+settings are not asked again: their answers lie beside --out until it is written.
 """
 
 from __future__ import annotations
@@ -12,122 +14,142 @@ import json
 import os
 import platform
 import shlex
-import statistics
 import sys
-import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 from rich.table import Table
-from warpwright.assist.engine import Engine, EngineError
-from warpwright.assist.generate import generate
-from warpwright.assist.plan import make_plan
-from warpwright.facts.analyze import analyze
-from warpwright.progress import Progress, silent
-from warpwright.rewrites.base import Rewrite
-from warpwright.rules.registry import run_rules
-from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import compile_cubin
+from warpwright.assist.engine import Engine
+from warpwright.assist.weights import find_adapter
 
 from warpwright_upskill.console import fail, progress_bar, stage
-from warpwright_upskill.examples import HELD_OUT, KERNEL, TRAIN, Example, Question, read_examples
+from warpwright_upskill.examples import FORMULA, HELD_OUT, Example, read_examples
+from warpwright_upskill.formula_evaluation import Kept, ask_all, summary
 from warpwright_upskill.install import check_is_adapter
+from warpwright_upskill.nearest import Nearest
 from warpwright_upskill.options import existing_file, find_base, model_option
-from warpwright_upskill.render import generation_task
+from warpwright_upskill.plan_evaluation import ask_plans, asked_plans, fixed_order, plan_summary, right_by_chance
+from warpwright_upskill.prompts import Prompt, read_prompts
+from warpwright_upskill.references import prepare
+from warpwright_upskill.speed import measured
+from warpwright_upskill.systems import (
+    MAX_TOKENS,
+    SECONDS,
+    SHOTS,
+    TEMPERATURE,
+    EndpointSystem,
+    ModelSystem,
+    System,
+    WordsSystem,
+    worked_examples,
+)
+from warpwright_upskill.worker import Worker
+
+TAUGHT, BASE, WORDS, ENDPOINT = "taught", "base", "words", "endpoint"
+_PROMPTS = Path("model/prompts")
+_T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class PlanAnswer:
-    """`right`: the first rewrite named is the one that verification passed. `chance` is 1 / number of choices."""
-
-    id: str
-    valid: bool
-    right: bool
-    chance: float
-    seconds: float
-    said: str
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class KernelAnswer:
-    id: str
-    shown: bool
-    compiles: bool
-    seconds: float
-    said: str
+@contextmanager
+def asked_model(spec: str | None, adapter: Path | None) -> Iterator[ModelSystem]:
+    """The base model, with an adapter or without, in an engine of its own."""
+    base = find_base(spec)
+    settings = {
+        "model": base.name,
+        "model_sha256": sha256(base.path),
+        "adapter_sha256": sha256(adapter) if adapter else None,
+        "temperature": [0, TEMPERATURE],
+        "max_tokens": MAX_TOKENS,
+        "seconds": SECONDS,
+        "worked_examples": [] if adapter else [list(each) for each in SHOTS],
+    }
+    with Engine(base, adapter) as engine:
+        yield ModelSystem(engine, TAUGHT if adapter else BASE, settings)
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Answers of one model. Counts are out of the number of answers."""
-
-    plans: tuple[PlanAnswer, ...]
-    kernels: tuple[KernelAnswer, ...]
-
-    def summary(self) -> dict[str, Any]:
-        return {
-            "plans": len(self.plans),
-            "plans_valid": sum(a.valid for a in self.plans),
-            "plans_right": sum(a.right for a in self.plans),
-            "plans_right_by_chance": round(sum(a.chance for a in self.plans), 1),
-            "plan_median_s": _median([a.seconds for a in self.plans]),
-            "kernels": len(self.kernels),
-            "kernels_shown": sum(a.shown for a in self.kernels),
-            "kernels_compile": sum(a.compiles for a in self.kernels),
-            "kernel_median_s": _median([a.seconds for a in self.kernels]),
-        }
+def words_system(corpus: Path) -> WordsSystem:
+    """The nearest wording, of all formulas in a corpus that are not held out."""
+    problems = [
+        (each.problem, each.formula)
+        for each in read_examples(corpus)
+        if each.task == FORMULA and each.split != HELD_OUT
+    ]
+    if not problems:
+        fail(f"{corpus}: holds no formula to find; `collect` writes some.")
+    settings = {"corpus_sha256": sha256(corpus), "formulas": len(problems)}
+    return WordsSystem(Nearest(problems), settings)
 
 
-def score(engine: Engine, examples: Sequence[Example], progress: Progress = silent) -> Score:
-    """Ask the engine about every example. An engine that dies of a request costs that request alone."""
-    plans: list[PlanAnswer] = []
-    kernels: list[KernelAnswer] = []
-    for at, example in enumerate(examples):
-        progress(example.task, at / len(examples))
-        if example.question is not None:
-            plans.append(_plan(engine, example, example.question))
-        elif example.task == KERNEL:
-            kernels.append(_kernel(engine, example))
-    progress("done", 1.0)
-    return Score(tuple(plans), tuple(kernels))
+def spread(items: Sequence[_T], limit: int) -> list[_T]:
+    """So many, evenly spaced; 0 is all.
+
+    >>> spread([0, 1, 2, 3, 4, 5], 3)
+    [0, 2, 4]
+    """
+    return [items[at * len(items) // limit] for at in range(limit)] if 0 < limit < len(items) else list(items)
 
 
-def _plan(engine: Engine, example: Example, question: Question) -> PlanAnswer:
-    program = analyze(Source("evaluated.cu", example.source.encode()))
-    kernel = program.kernel(example.kernel)
-    chance = 1 / len(question.rewrites)
-    if kernel is None:
-        return PlanAnswer(example.id, False, False, chance, 0.0, "The kernel is not in the example's source.")
-    findings = [finding for finding in run_rules(program) if finding.kernel == kernel.name]
-    choices = [Rewrite(name, title, kernel.source, (), title) for name, title in question.rewrites]
-    started = time.perf_counter()
-    try:
-        plan = make_plan(engine, kernel, findings, choices, question.goal)
-    except EngineError as error:
-        return PlanAnswer(example.id, False, False, chance, time.perf_counter() - started, str(error))
-    right = plan.optimizations[:1] == example.rewrites[:1]
-    return PlanAnswer(example.id, True, right, chance, time.perf_counter() - started, plan.raw)
+# What is shown
 
 
-def _kernel(engine: Engine, example: Example) -> KernelAnswer:
-    started = time.perf_counter()
-    try:
-        draft = generate(engine, generation_task(example))
-    except EngineError as error:
-        return KernelAnswer(example.id, False, False, time.perf_counter() - started, str(error))
-    seconds = time.perf_counter() - started
-    compiles = draft.shown and compile_cubin(Source("generated.cu", draft.code.encode())).ok
-    return KernelAnswer(example.id, draft.shown, compiles, seconds, draft.code or draft.raw)
+def share(part: int, of: int) -> str:
+    return f"{part} of {of} ({part / of:.0%})" if of else "none asked"
 
 
-def _median(values: Sequence[float]) -> float | None:
-    return round(statistics.median(values), 2) if values else None
+def table(systems: dict[str, dict[str, Any]], tries: int) -> Table:
+    made = Table(title="On what was not trained on")
+    made.add_column("")
+    for name in systems:
+        made.add_column(name, justify="right")
+
+    def row(title: str, *path: str, of: str = "") -> None:
+        cells = []
+        for result in systems.values():
+            value: Any = result
+            for key in path[:-1]:
+                value = (value or {}).get(key)
+            found = (value or {}).get(path[-1])
+            cells.append("" if found is None else share(found, value[of]) if of else str(found))
+        if any(cells):
+            made.add_row(title, *cells)
+
+    row("formulas right at first", "formulas", "right_at_first", of="prompts")
+    row(f"formulas right within {tries}", "formulas", "right_within", of="prompts")
+    row("untrained families, at first", "formulas", "untrained", "right_at_first", of="prompts")
+    row(f"untrained families, within {tries}", "formulas", "untrained", "right_within", of="prompts")
+    row("median seconds of a formula", "formulas", "median_s")
+    row("plans that are valid", "plans", "valid", of="plans")
+    row("plans that name the best rewrite first", "plans", "right_first", of="plans")
+    row("estimates within a factor of 1.5", "plans", "estimates_within_1.5", of="estimates")
+    row("first token, ms", "speed", "idle", "first_token_ms")
+    row("tokens per second", "speed", "idle", "tokens_per_second")
+    row("tokens per second beside two busy processes", "speed", "beside_two_busy", "tokens_per_second")
+    row("memory, MB", "speed", "memory_mb")
+    return made
+
+
+def families(systems: dict[str, dict[str, Any]]) -> Table:
+    made = Table(title="Formulas right at first, by family")
+    made.add_column("family")
+    for name in systems:
+        made.add_column(name, justify="right")
+    counts = [result.get("formulas", {}).get("by_family", {}) for result in systems.values()]
+    for family in sorted({name for each in counts for name in each}):
+        found = [each.get(family, {"right_at_first": 0, "prompts": 0}) for each in counts]
+        made.add_row(family, *(share(each["right_at_first"], each["prompts"]) for each in found))
+    return made
 
 
 def processor() -> str:
@@ -137,70 +159,130 @@ def processor() -> str:
     return f"{names[0] if names else platform.processor()}, {os.cpu_count()} threads"
 
 
-def table(results: dict[str, Score]) -> Table:
-    made = Table(title="On examples that were not trained on")
-    made.add_column("")
-    for name in results:
-        made.add_column(name, justify="right")
-    summaries = [result.summary() for result in results.values()]
-
-    def row(title: str, count: str, of: str) -> None:
-        made.add_row(title, *(f"{s[count]} of {s[of]}" if s[of] else "none asked" for s in summaries))
-
-    row("plans that are valid", "plans_valid", "plans")
-    row("plans that name the verified rewrite first", "plans_right", "plans")
-    row("the same, by chance", "plans_right_by_chance", "plans")
-    made.add_row("median seconds of a plan", *(str(s["plan_median_s"]) for s in summaries))
-    row("kernels that the server would show", "kernels_shown", "kernels")
-    row("kernels that compile", "kernels_compile", "kernels")
-    made.add_row("median seconds of a kernel", *(str(s["kernel_median_s"]) for s in summaries))
-    return made
-
-
-@click.command()
-@click.argument("examples", type=click.Path(path_type=Path))
-@click.option("--adapter", type=click.Path(path_type=Path), required=True, help="GGUF adapter from `export`.")
-@click.option("--split", "side", default=HELD_OUT, show_default=True, type=click.Choice([HELD_OUT, TRAIN]))
-@click.option("--limit", default=0, help="Ask about so many, evenly spaced; 0 is all.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON file to write.")
-@model_option
-def main(*, examples: Path, adapter: Path, side: str, limit: int, out: Path | None, model: str | None) -> None:
-    """Ask the base model, and the base model with an adapter, about the held-out ones of EXAMPLES."""
-    asked = [e for e in read_examples(examples) if e.split == side]
-    if 0 < limit < len(asked):
-        asked = [asked[at * len(asked) // limit] for at in range(limit)]
-    if not asked:
-        fail(f"{examples}: holds no {side} example; collect from more sources, or choose another --split.")
-    existing_file(adapter, "`export` writes it")
-    check_is_adapter(adapter)
-    base = find_base(model)
-    results: dict[str, Score] = {}
-    for name, used in (("base", None), ("base + adapter", adapter)):
-        with Engine(base, used) as engine, progress_bar(name, len(asked)) as progress:
-            results[name] = score(engine, asked, progress)
-    Console().print(table(results))
-    if out is not None:
-        report = {
-            "what": f"answers to {len(asked)} {side} examples through the server's engine, temperature 0 first",
-            "command": shlex.join(["python", "-m", "warpwright_upskill.evaluate", *map(_named, sys.argv[1:])]),
-            "date": datetime.now(UTC).date().isoformat(),
-            "hardware": processor(),
-            "versions": {
-                "python": platform.python_version(),
-                **{name: version(name) for name in ("warpwright", "llama-cpp-python")},
-            },
-            "model": base.name,
-            "adapter_sha256": hashlib.sha256(adapter.read_bytes()).hexdigest(),
-            "results": {name: result.summary() for name, result in results.items()},
-            "answers": {name: asdict(result) for name, result in results.items()},
-        }
-        out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-        click.echo(f"written: {out}")
-
-
 def _named(argument: str) -> str:
     """An argument without the folders of this machine: a record is read elsewhere."""
     return Path(argument).name if os.sep in argument and Path(argument).is_absolute() else argument
+
+
+@click.command(help=__doc__)
+@click.option("--prompts", "where", type=click.Path(path_type=Path), default=_PROMPTS, show_default=True)
+@click.option("--examples", type=click.Path(path_type=Path), help="JSON lines whose held-out plans are asked for, too.")
+@click.option("--corpus", type=click.Path(path_type=Path), help="JSON lines in which `words` looks for formulas.")
+@click.option("--adapter", type=click.Path(path_type=Path), help="GGUF adapter; default: the installed one.")
+@click.option(
+    "--ask", multiple=True, type=click.Choice([TAUGHT, BASE, WORDS, ENDPOINT]), help="Default: all that are there."
+)
+@click.option("--endpoint", metavar="URL", help="OpenAI-compatible, with its /v1.")
+@click.option("--endpoint-model", metavar="NAME", default="default", show_default=True)
+@click.option("--endpoint-key", metavar="VARIABLE", default="", help="Environment variable that holds the key.")
+@click.option(
+    "--tries", default=8, show_default=True, type=click.IntRange(1, 64), help="Answers for a prompt, at most."
+)
+@click.option("--limit", default=0, help="Ask about so many prompts, and so many plans, evenly spaced; 0 is all.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON file to write.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@model_option
+def main(
+    *,
+    where: Path,
+    examples: Path | None,
+    corpus: Path | None,
+    adapter: Path | None,
+    ask: tuple[str, ...],
+    endpoint: str | None,
+    endpoint_model: str,
+    endpoint_key: str,
+    tries: int,
+    limit: int,
+    out: Path | None,
+    form: str,
+    model: str | None,
+) -> None:
+    prompts = spread(read_prompts(where), limit)
+    plans = (
+        spread([each for each in asked_plans(read_examples(examples)) if each.split == HELD_OUT], limit)
+        if (examples)
+        else []
+    )
+    wanted = ask or _there(model, adapter, corpus, endpoint)
+    if TAUGHT in wanted:
+        adapter = adapter or find_adapter(find_base(model))
+        if adapter is None:
+            fail("There is no adapter to ask: name one with --adapter, or install one.")
+        check_is_adapter(existing_file(adapter, "`export` writes it"))
+    if WORDS in wanted and corpus is None:
+        fail("`words` looks for formulas in --corpus, and none is named.")
+    if ENDPOINT in wanted and endpoint is None:
+        fail("No --endpoint is named.")
+    kept = Kept(out.with_suffix(".answers.jsonl") if out else None)
+    results: dict[str, dict[str, Any]] = {}
+    answers: dict[str, list[dict[str, Any]]] = {}
+    with Worker(prepare) as worker:
+
+        def asked(system: System) -> dict[str, Any]:
+            with progress_bar(system.name, len(prompts)) as progress:
+                found = ask_all(system, prompts, tries, worker, kept, progress)
+            answers[system.name] = [asdict(each) for each in found]
+            return {"settings": system.settings, "formulas": summary(found)}
+
+        if WORDS in wanted and corpus is not None:
+            system = words_system(existing_file(corpus, "`collect` writes it"))
+            results[system.name] = asked(system)
+        for name in (each for each in (BASE, TAUGHT) if each in wanted):
+            with asked_model(model, adapter if name == TAUGHT else None) as local:
+                results[name] = asked(local) | _plans(local.engine, name, plans)
+                results[name]["speed"] = measured(local.engine, "" if name == TAUGHT else worked_examples())
+        if ENDPOINT in wanted and endpoint is not None:
+            key = os.environ.get(endpoint_key, "") if endpoint_key else ""
+            larger = EndpointSystem(endpoint, endpoint_model, key)
+            results[larger.name] = asked(larger)
+    if plans:
+        results["fixed order"] = {"plans": plan_summary([fixed_order(each) for each in plans])}
+    report = {
+        "what": f"answers to {len(prompts)} prompts by hand, {tries} tries at most; {len(plans)} plans "
+        f"(best first by chance: {right_by_chance(plans)})",
+        "command": shlex.join(["python", "-m", "warpwright_upskill.evaluate", *map(_named, sys.argv[1:])]),
+        "date": datetime.now(UTC).date().isoformat(),
+        "hardware": processor(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("warpwright", "llama-cpp-python", "torch")},
+        },
+        "prompts_sha256": _prompts_hash(prompts),
+        "tries": tries,
+        "systems": results,
+        "answers": answers,
+    }
+    text = json.dumps(report, indent=1) + "\n"
+    if out is not None:
+        out.write_text(text, encoding="utf-8")
+        out.with_suffix(".answers.jsonl").unlink(missing_ok=True)
+    if form == "json":
+        click.echo(text, nl=False)
+        return
+    Console().print(table(results, tries))
+    Console().print(families({name: each for name, each in results.items() if "formulas" in each}))
+    if out is not None:
+        click.echo(f"written: {out}")
+
+
+def _there(model: str | None, adapter: Path | None, corpus: Path | None, endpoint: str | None) -> tuple[str, ...]:
+    """What can be asked."""
+    taught = adapter is not None or find_adapter(find_base(model)) is not None
+    found = {WORDS: corpus is not None, BASE: True, TAUGHT: taught, ENDPOINT: endpoint is not None}
+    return tuple(name for name, is_there in found.items() if is_there)
+
+
+def _plans(engine: Engine, name: str, plans: Sequence[Example]) -> dict[str, Any]:
+    if not plans:
+        return {}
+    with progress_bar(f"{name}: plans", len(plans)) as progress:
+        return {"plans": plan_summary(ask_plans(engine, plans, progress))}
+
+
+def _prompts_hash(prompts: Sequence[Prompt]) -> str:
+    said = [[each.id, each.comment, each.given, each.reference] for each in prompts]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 if __name__ == "__main__":

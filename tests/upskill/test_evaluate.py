@@ -1,43 +1,222 @@
-"""Base and base with adapter are asked the same held-out questions through the server's engine."""
+"""Systems are asked for what they were not trained on, every answer is judged, and nothing is asked twice."""
 
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.command import run_command
 from support.upskill import ran, refused
-from warpwright_upskill.examples import read_examples
+from warpwright.progress import silent
+from warpwright_upskill.examples import Example, Metrics, Provenance, write_json_lines
+from warpwright_upskill.formula_evaluation import Asked, Kept, ask_all
+from warpwright_upskill.nearest import adapted
+from warpwright_upskill.prompts import read_prompts
+from warpwright_upskill.references import prepare
+from warpwright_upskill.systems import EndpointSystem
+from warpwright_upskill.worker import Worker
 
-pytestmark = [pytest.mark.upskill, pytest.mark.llm, pytest.mark.nvcc]
+pytestmark = pytest.mark.upskill
+
+PROMPTS = '''
+[[prompt]]
+id = "sums"
+family = "reduction"
+comment = "add up each row"
+given = "const float* in, float* total, int rows, int cols"
+inputs = { in_ = "f32[R, C]" }
+reference = """
+def reference(in_):
+    return in_.sum(1)
+"""
+
+[[prompt]]
+id = "doubles"
+family = "elementwise"
+comment = "twice of all that is in there"
+given = "float* x, int n"
+inputs = { x = "f32[N]" }
+reference = """
+def reference(x):
+    return 2 * x
+"""
+
+[[prompt]]
+id = "sorts"
+family = "untrained"
+comment = "sort the numbers"
+given = ""
+inputs = { x = "f32[N]" }
+reference = """
+def reference(x):
+    return torch.sort(x).values
+"""
+'''
+PROBLEMS = (
+    ("sum of each row", "s[r] = sum[c] x[r, c]"),
+    ("everything twice", "y[i] = 2 * x[i]"),
+    ("the numbers as they are", "y[i] = x[i]"),
+)
 
 
-def test_counts_what_is_right(tiny: Path, adapter: Path, lesson: Path, tmp_path: Path) -> None:
-    """Asked for its own lesson, the taught model gets it right, and the random one does not."""
-    out = tmp_path / "evaluation.json"
-    shown = ran("evaluate", lesson, "--model", tiny, "--adapter", adapter, "--split", "train", "--out", out).stdout
-    assert "base + adapter" in shown
+@pytest.fixture
+def prompts(tmp_path: Path) -> Path:
+    path = tmp_path / "prompts.toml"
+    path.write_text(PROMPTS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    made = Provenance("sampler", "some"), Metrics("correct", "by hand")
+    write_json_lines(path, [Example("formula", words, *made, formula=formula) for words, formula in PROBLEMS])
+    return path
+
+
+def test_nearest_wording(prompts: Path, corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    shown = ran("evaluate", "--prompts", prompts, "--corpus", corpus, "--ask", "words", "--out", out).stdout
+    assert "2 of 2 (100%)" in shown and "0 of 1 (0%)" in shown
     said = json.loads(out.read_text(encoding="utf-8"))
-    base, taught = said["results"]["base"], said["results"]["base + adapter"]
-    assert (base["kernels"], base["kernels_compile"]) == (1, 0)
-    assert (taught["kernels"], taught["kernels_shown"], taught["kernels_compile"]) == (1, 1, 1)
-    assert said["hardware"] and said["versions"]["llama-cpp-python"] and len(said["adapter_sha256"]) == 64
+    formulas = said["systems"]["nearest wording"]["formulas"]
+    assert (formulas["prompts"], formulas["right_at_first"], formulas["right_within"]) == (2, 2, 2)
+    assert formulas["untrained"] == {"prompts": 1, "right_at_first": 0, "right_within": 0}
+    assert said["systems"]["nearest wording"]["settings"]["formulas"] == 3
+    first = {each["id"]: each for each in said["answers"]["nearest wording"]}
+    assert first["sums"]["text"] == "total[r] = sum[c] in[r, c]"
+    assert first["doubles"]["text"] == "x'[i] = 2 * x[i]"
+    assert first["sorts"]["kind"] == "values" and "is asked for" in first["sorts"]["reason"]
     assert str(tmp_path) not in said["command"]
+    assert not (tmp_path / "out.answers.jsonl").exists()
 
 
-def test_asks_about_plans_of_held_out_kernels(tiny: Path, adapter: Path, collected: Path, tmp_path: Path) -> None:
-    out = tmp_path / "evaluation.json"
-    ran("evaluate", collected, "--model", tiny, "--adapter", adapter, "--limit", "2", "--out", out)
+def test_as_json_through_the_command(prompts: Path, corpus: Path, tmp_path: Path) -> None:
+    done = run_command(
+        "model", "eval", "--prompts", prompts, "--corpus", corpus, "--ask", "words", "--limit", "1", "--format", "json",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.status == 0, done.stderr
+    assert done.json["systems"]["nearest wording"]["formulas"]["prompts"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "comment", "given", "expected"),
+    [
+        ("y[i] = a * x[i]", "", "float k, const float* v, float* w, int n", "w[i] = k * v[i]"),
+        ("y[i] = x[i] + b[i]", "", "float* p, float* q, float* r", "r[i] = p[i] + q[i]"),
+        ("y[x] = a[x]", "", "const float* x, float* y", "y[x_2] = x[x_2]"),
+        ("y[i] = 2 * x[i]", "", "const half* x, half* y", "x: f16, y: f16, y[i] = 2 * x[i]"),
+        ("y[i] = 2 * x[i]", "in half precision", "", "x: f16, y[i] = 2 * x[i]"),
+        ("y[i] = 2 * x[i]", "", "int n", "y[i] = 2 * x[i]"),
+        ("y[i] = sum[j] x[i, j]", "", "nonsense((", "y[i] = sum[j] x[i, j]"),
+    ],
+)
+def test_a_formula_in_the_names_of_a_signature(text: str, comment: str, given: str, expected: str) -> None:
+    assert adapted(text, comment, given) == expected
+
+
+class Larger(BaseHTTPRequestHandler):
+    """An endpoint that knows one answer, and fails where it is told to."""
+
+    asked: list[dict[str, Any]] = []  # noqa: RUF012  # of the one test that uses it
+    broken = False
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(body)
+        reply = {
+            "choices": [{"message": {"content": "`total[r] = sum[c] in[r, c]`"}}],
+            "usage": {"completion_tokens": 9},
+        }
+        self.send_response(500 if self.broken else 200)
+        self.end_headers()
+        self.wfile.write(json.dumps(reply).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Larger)
+    Larger.asked.clear()
+    Larger.broken = False
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_larger_model(prompts: Path, endpoint: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    some = ("--prompts", prompts, "--endpoint", endpoint, "--endpoint-model", "larger", "--ask", "endpoint")
+    ran("evaluate", *some, "--tries", "2", "--out", out)
+    formulas = json.loads(out.read_text(encoding="utf-8"))["systems"]["larger"]["formulas"]
+    assert (formulas["prompts"], formulas["right_at_first"]) == (2, 1)
+    assert [each["temperature"] for each in Larger.asked] == [0, 0, 0.8, 0, 0.8]
+    assert "Task: add up each row" in Larger.asked[0]["messages"][1]["content"]
+
+
+def test_an_endpoint_that_fails(prompts: Path, endpoint: str, tmp_path: Path) -> None:
+    Larger.broken = True
+    out = tmp_path / "out.json"
+    ran("evaluate", "--prompts", prompts, "--endpoint", endpoint, "--ask", "endpoint", "--tries", "1", "--out", out)
+    answers = json.loads(out.read_text(encoding="utf-8"))["answers"]["default"]
+    assert {each["kind"] for each in answers} == {"no answer"}
+    assert all("HTTP Error 500" in each["reason"] for each in answers)
+
+
+def test_goes_on_after_an_interruption(tmp_path: Path) -> None:
+    """What was judged is kept at once; a line that was cut off is asked again."""
+    kept = tmp_path / "out.answers.jsonl"
+    asked = Asked("a", "b", 1, 1, "right", "", "y[i] = x[i]", 0.1, 3)
+    Kept(kept).add("key", asked)
+    with kept.open("a", encoding="utf-8") as file:
+        file.write('{"key": "other", "id"')
+    assert Kept(kept).find("key") == asked
+    assert Kept(kept).find("other") is None
+
+
+def test_asks_nothing_twice(prompts: Path, endpoint: str, tmp_path: Path) -> None:
+    system = EndpointSystem(endpoint, "larger")
+    read = read_prompts(prompts)[:1]
+    kept = tmp_path / "kept.jsonl"
+    with Worker(prepare) as worker:
+        first = ask_all(system, read, 1, worker, Kept(kept), silent)
+        assert ask_all(system, read, 1, worker, Kept(kept), silent) == first
+        assert len(Larger.asked) == 1
+        ask_all(EndpointSystem(endpoint, "another"), read, 1, worker, Kept(kept), silent)
+        assert len(Larger.asked) == 2
+
+
+@pytest.mark.llm
+def test_the_untuned_and_the_taught_model(tiny: Path, adapter: Path, prompts: Path, tmp_path: Path) -> None:
+    """A random model answers nothing right, and all that is asked of it is measured."""
+    out = tmp_path / "out.json"
+    some = ("--prompts", prompts, "--model", tiny, "--adapter", adapter, "--tries", "2", "--limit", "2")
+    shown = ran("evaluate", *some, "--out", out).stdout
+    assert "base" in shown and "taught" in shown
     said = json.loads(out.read_text(encoding="utf-8"))
-    for name, result in said["results"].items():
-        assert result["plans"] + result["kernels"] == 2, name
-        assert result["plans_right"] <= result["plans_valid"] <= result["plans"]
-    held = {e.id for e in read_examples(collected) if e.split == "held-out"}
-    answers = said["answers"]["base"]
-    assert {a["id"] for a in [*answers["plans"], *answers["kernels"]]} <= held
+    for name in ("base", "taught"):
+        system = said["systems"][name]
+        assert system["formulas"]["right_within"] == 0
+        assert system["speed"]["idle"]["tokens_per_second"] > 0
+        assert system["speed"]["memory_mb"] > 10
+        assert len(system["settings"]["model_sha256"]) == 64
+    assert len(said["systems"]["taught"]["settings"]["adapter_sha256"]) == 64
+    assert said["hardware"] and said["versions"]["llama-cpp-python"]
 
 
-def test_asks_nothing_without_an_adapter(tiny: Path, lesson: Path, tmp_path: Path) -> None:
-    said = refused("evaluate", lesson, "--model", tiny, "--adapter", tmp_path / "none.gguf", "--split", "train")
-    assert "`export` writes it" in said
-    assert "no held-out example" in refused("evaluate", lesson, "--model", tiny, "--adapter", tmp_path / "none.gguf")
+def test_asks_nothing_that_is_not_there(prompts: Path, corpus: Path, tmp_path: Path) -> None:
+    some = ("--prompts", prompts)
+    assert "`export` writes it" in refused("evaluate", *some, "--ask", "taught", "--adapter", tmp_path / "none.gguf")
+    assert "--corpus" in refused("evaluate", *some, "--ask", "words")
+    assert "--endpoint" in refused("evaluate", *some, "--ask", "endpoint")
+    assert "no prompts there" in refused("evaluate", "--prompts", tmp_path / "none", "--corpus", corpus)
+    assert "no such file" in refused("evaluate", *some, "--ask", "words", "--corpus", tmp_path / "none.jsonl")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from importlib.util import find_spec
 
 import click
 
@@ -67,3 +70,20 @@ def pull(name: str) -> int:
     click.echo(model.path)
     say_note(f"use it with --model {name} or WARPWRIGHT_MODEL={name}")
     return 0
+
+
+@command.command("eval", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS]")
+def evaluate(arguments: tuple[str, ...]) -> int:
+    """Ask models for what they were not trained on, judge every answer, and print a table.
+
+    Asked are the base with an adapter, the untuned base, the nearest wording of a corpus without a model, and a larger
+    model behind an OpenAI-compatible endpoint, whichever are there: comments to formulas at the first try and within
+    --tries, plans, first token, tokens per second, memory. --out writes all of it with every answer, --format json
+    prints it, --limit asks about fewer. --help shows all options. Needs `pip install 'warpwright[upskill]'`.
+
+    Exit status: 0 it was measured, 2 it could not be.
+    """
+    if find_spec("warpwright_upskill") is None:
+        raise CannotRun("the stages of the model are not installed here; install warpwright with its upskill extra")
+    return subprocess.run([sys.executable, "-m", "warpwright_upskill.evaluate", *arguments], check=False).returncode

@@ -1,0 +1,168 @@
+"""What is asked for formulas: a model in the server's engine, a larger one behind an endpoint, the nearest wording."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from warpwright.assist.engine import CompletionRequest, Engine, EngineError
+from warpwright.assist.formula_task import STOP, FormulaRequest, formula_answer, formula_prompt
+
+from warpwright_upskill.nearest import Nearest
+from warpwright_upskill.prompts import Prompt
+
+MAX_TOKENS = 224
+SECONDS = 180.0
+TEMPERATURE = 0.8
+"""Of every answer but the first, which takes the likeliest token."""
+
+SHOTS = (
+    ("scale a vector by alpha", "float* x, float alpha, int n", "x'[i] = alpha * x[i]"),
+    ("sum of every row", "", "s[r] = sum[c] x[r, c]"),
+    ("C = A B + bias, all in half precision", "const half* A, const half* B, const half* bias, half* C, int m, int n",
+     "A: f16, B: f16, bias: f16, C: f16, C[i, j] = (sum[k] A[i, k] * B[k, j]) + bias[j]"),
+    ("softmax along the last dimension", "const float* logits, float* probs, int rows, int cols",
+     "probs[r, c] = exp(logits[r, c] - m[r]) / s[r] where m[r] = max[c] logits[r, c], "
+     "s[r] = sum[c] exp(logits[r, c] - m[r])"),
+    ("3-point average, zeros outside", "", "y[i] = (x[i - 1; zero] + x[i] + x[i + 1; zero]) / 3"),
+    ("count how often each bin occurs", "const int* bin, int* h, int n, int bins",
+     "h: i32[B], bin: i32, h[bin[i]] = sum[i] 1"),
+)  # fmt: skip
+"""Worked examples for a model that has not learned the form."""
+
+GUIDE = """\
+You translate a comment into one tensor formula. A formula says what each element of each output is:
+y[r, c] = exp(x[r, c] - m[r]) / sum[c] exp(x[r, c] - m[r]) where m[r] = max[c] x[r, c]
+Lower-case indices are dimensions, their extents are the same names in capitals. Reductions: sum mean prod max min any
+all argmax argmin logsumexp var std, as op[k] body, with ranges as sum[j <= i] or max[k < 3]; what is reduced is one
+product, put more in parentheses. Stages come behind `where`, separated by commas. `a if condition else b` selects.
+Reads beyond an array must say what is read: x[i - 1; zero], ; clamp, ; wrap, ; reflect, ; 2.5. Types are declared as
+`x: f16, y: f16[R, C], ids: i32`; inputs are f32, indices i32 without a declaration. In place: x'[i] = 2 * x[i].
+Scatter: h[bin[i]] += 1, or h[bin[i]] = sum[i] 1 from zero. Functions: exp log sqrt rsqrt tanh sigmoid gelu silu relu
+abs clamp max min floor round erf and so on; casts f32(x). Use the names that are given. Answer with the formula alone,
+in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer: `seconds` it took and how many tokens it had. `failed` is why there is none."""
+
+    text: str
+    seconds: float
+    tokens: int = 0
+    failed: str = ""
+
+
+class System(Protocol):
+    """Something that answers prompts: `settings` are all that its answers depend on."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    def answers(self, prompt: Prompt) -> Iterator[Answer]:
+        """Answers without end, or until there are no others, the best first."""
+
+
+@dataclass(frozen=True)
+class WordsSystem:
+    """The nearest wording."""
+
+    index: Nearest
+    settings: Mapping[str, Any]
+    name: str = "nearest wording"
+
+    def answers(self, prompt: Prompt) -> Iterator[Answer]:
+        found = self.index.formulas(prompt.comment, prompt.given)
+        while True:
+            started = time.perf_counter()
+            text = next(found, None)
+            if text is None:
+                return
+            yield Answer(text, time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class ModelSystem:
+    """The local model, as the server asks it. Without an adapter it is shown worked examples first."""
+
+    engine: Engine
+    name: str
+    settings: Mapping[str, Any]
+
+    def answers(self, prompt: Prompt) -> Iterator[Answer]:
+        asked = formula_prompt(FormulaRequest(prompt.comment, prompt.given))
+        text = asked if self.engine.adapter else f"{worked_examples()}{asked}"
+        number = 0
+        while True:
+            request = CompletionRequest(
+                text, MAX_TOKENS, TEMPERATURE if number else 0.0, seed=number, stop=(STOP,), seconds=SECONDS
+            )
+            started = time.perf_counter()
+            try:
+                done = self.engine.complete(request)
+                yield Answer(done.text, time.perf_counter() - started, done.tokens)
+            except EngineError as error:
+                yield Answer("", time.perf_counter() - started, failed=str(error))
+            number += 1
+
+
+def worked_examples() -> str:
+    """The worked examples, each as the task renders it, with an empty line behind it."""
+    return "".join(
+        f"{formula_prompt(FormulaRequest(comment, given))}{formula_answer(formula)}\n\n"
+        for comment, given, formula in SHOTS
+    )
+
+
+@dataclass(frozen=True)
+class EndpointSystem:
+    """A model behind an OpenAI-compatible endpoint, told what the language is."""
+
+    url: str
+    model: str
+    key: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.model
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"model": self.model, "temperature": [0, TEMPERATURE], "worked_examples": len(SHOTS), "guide": GUIDE}
+
+    def answers(self, prompt: Prompt) -> Iterator[Answer]:
+        number = 0
+        while True:
+            started = time.perf_counter()
+            try:
+                text, tokens = self._asked(prompt, TEMPERATURE if number else 0.0, number)
+                yield Answer(text, time.perf_counter() - started, tokens)
+            except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+                yield Answer("", time.perf_counter() - started, failed=f"The endpoint failed: {error}")
+            number += 1
+
+    def _asked(self, prompt: Prompt, temperature: float, seed: int) -> tuple[str, int]:
+        asked = formula_prompt(FormulaRequest(prompt.comment, prompt.given))
+        body = {
+            "model": self.model,
+            "temperature": temperature,
+            "seed": seed,
+            "max_tokens": 4 * MAX_TOKENS,
+            "messages": [
+                {"role": "system", "content": f"{GUIDE}\n\n{worked_examples()}"},
+                {"role": "user", "content": asked},
+            ],
+        }
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
+        request = urllib.request.Request(f"{self.url.rstrip('/')}/chat/completions", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=SECONDS) as reply:
+            said = json.loads(reply.read(1 << 20))
+        text = str(said["choices"][0]["message"]["content"]).strip().strip("`").strip()
+        return text.removeprefix("// Formula:").strip(), int(said.get("usage", {}).get("completion_tokens", 0))
