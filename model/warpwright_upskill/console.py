@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -31,6 +32,8 @@ def stage(command: click.Command) -> NoReturn:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # peft imports it where it is installed, and it tells who has no GPU of a package that would be faster.
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     try:
         command()
     except (StageError, SourceError) as error:

@@ -6,16 +6,19 @@ tokens), so tokens come from llama.cpp, which is also what the server runs.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from warpwright_upskill.console import StageError
+from warpwright_upskill.gguf_file import read_gguf
 
-BOS, EOS = 2, 1
+PAD, EOS, BOS = 0, 1, 2
+_BLANK = "\u2581".encode()
 
 
 class Tokens:
@@ -34,12 +37,40 @@ class Tokens:
         ids: list[int] = self._llama.tokenize(text.encode("utf-8"), add_bos=False, special=False)
         return ids
 
-    def decode(self, ids: list[int]) -> str:
-        text: bytes = self._llama.detokenize(ids)
-        return text.decode("utf-8", errors="replace")
-
     def close(self) -> None:
         self._llama.close()
+
+
+class Vocabulary:
+    """What each token of a GGUF stands for; llama.cpp is not needed to read answers."""
+
+    def __init__(self, gguf: Path) -> None:
+        file = read_gguf(gguf)
+        byte, control = 6, 3
+        kinds = file.values.get("tokenizer.ggml.token_type") or []
+        if not file.tokens or len(kinds) != len(file.tokens):
+            raise StageError(f"{gguf}: holds no vocabulary; give a complete GGUF model.")
+        self._pieces = [
+            b""
+            if kind == control
+            else bytes([int(text[3:5], 16)])
+            if kind == byte
+            else text.replace(_BLANK, b" ")
+            for text, kind in zip(file.tokens, kinds, strict=True)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of an answer; what controls the model is no part of it."""
+        return b"".join(self._pieces[each] for each in ids).decode("utf-8", errors="replace")
+
+
+def vocabulary_hash(gguf: Path) -> tuple[str, int]:
+    """A name for the vocabulary of a model, and how many tokens it has."""
+    tokens = read_gguf(gguf).tokens
+    return hashlib.sha256(b"\0".join(tokens)).hexdigest(), len(tokens)
 
 
 def load_weights(gguf: Path, *, device: str, dtype: str) -> Any:

@@ -1,298 +1,303 @@
 """Train a LoRA adapter of Gemma 3 on collected examples, with the loss on the answers alone.
 
-python -m warpwright_upskill.train examples.jsonl --out .build/adapter
+    python -m warpwright_upskill.train examples.jsonl --config run.toml --out .build/adapter
+    accelerate launch --num_processes 8 -m warpwright_upskill.train examples.rows --config run.toml --out .build/adapter
+
+A run that was interrupted goes on where it was saved when it is started again, to the same result.
 """
 
 from __future__ import annotations
 
 import json
-import math
+import os
 import platform
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import click
 from warpwright.progress import Progress, silent
 
-from warpwright_upskill.console import StageError, fail, progress_bar, stage
-from warpwright_upskill.examples import HELD_OUT, TASKS, TRAIN, Example, read_examples
-from warpwright_upskill.gemma import BOS, EOS, Tokens, choose_device, load_weights, quiet_warnings
-from warpwright_upskill.options import find_base, model_option, read_mix
-from warpwright_upskill.render import render
+from warpwright_upskill.batching import Batch, learning_rate_at, passes, steps_of
+from warpwright_upskill.checkpoint import FILE, State, load_run, run_key, save_run
+from warpwright_upskill.config import Config, read_config, write_config
+from warpwright_upskill.console import fail, progress_bar, stage
+from warpwright_upskill.examples import DEV, TRAIN
+from warpwright_upskill.gemma import Vocabulary, choose_device
+from warpwright_upskill.gguf_file import fingerprint, read_gguf
+from warpwright_upskill.judging import judge_all
+from warpwright_upskill.lora import losses_module, padded, save_adapter, with_lora
+from warpwright_upskill.options import find_base, model_option
+from warpwright_upskill.rows import PRETRAIN, Row, rows_of
+from warpwright_upskill.sampling import sample
 
-TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to train. `mix` is each task's share of what is drawn in an epoch; tasks without examples give theirs up."""
-
-    rank: int = 32
-    alpha: int = 64
-    targets: tuple[str, ...] = TARGETS
-    learning_rate: float = 2e-4
-    epochs: int = 3
-    max_steps: int = 0  # 0 is no limit
-    batch: int = 4
-    max_tokens: int = 2048
-    warmup: float = 0.1
-    dropout: float = 0.05
-    mix: tuple[tuple[str, float], ...] = (("formula", 0.3), ("kernel", 0.1), ("plan", 0.3), ("repair", 0.3))
-    seed: int = 0
-    device: str = "auto"
-    dtype: str = "auto"
-
-
-DEFAULTS = Settings()
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Token ids of one example; the loss is on ids[answer_at:], the answer and its end of sequence."""
-
-    id: str
-    task: str
-    ids: tuple[int, ...]
-    answer_at: int
-
-
-def tokenise(examples: Sequence[Example], tokens: Tokens, max_tokens: int) -> tuple[list[Row], dict[str, int]]:
-    """Rows of the examples that can be trained on, and how many could not, by reason.
-
-    Prompt and answer are tokenised apart, as at inference, where the prompt's last token is fixed before the answer.
-    """
-    rows: list[Row] = []
-    left_out: Counter[str] = Counter()
-    for example in examples:
-        rendered = render(example)
-        if rendered is None:
-            left_out["the server asks no such question"] += 1
-            continue
-        prompt = [BOS, *tokens.encode(rendered.prompt)]
-        answer = [*tokens.encode(rendered.answer), EOS]
-        if len(prompt) + len(answer) > max_tokens:
-            left_out[f"longer than {max_tokens} tokens"] += 1
-        else:
-            rows.append(Row(example.id, example.task, (*prompt, *answer), len(prompt)))
-    return rows, dict(left_out)
-
-
-def draw_epoch(rows: Sequence[Row], mix: Sequence[tuple[str, float]], random: Random) -> list[Row]:
-    """As many rows as there are, tasks in the shares of `mix`; a task's rows are all used before one is used again.
-
-    >>> rows = [Row("a", "plan", (1,), 0), Row("b", "plan", (1,), 0), Row("g", "kernel", (1,), 0)]
-    >>> drawn = draw_epoch(rows, [("plan", 0.6), ("kernel", 0.4)], Random(0))
-    >>> sorted(row.id for row in drawn)
-    ['a', 'b', 'g']
-    """
-    by_task = {task: [row for row in rows if row.task == task] for task, _ in mix}
-    present = [(task, share) for task, share in mix if by_task[task] and share > 0]
-    whole = sum(share for _, share in present)
-    drawn: list[Row] = []
-    for task, share in present:
-        count = max(1, round(len(rows) * share / whole))
-        pool = by_task[task]
-        while count > 0:
-            drawn += random.sample(pool, min(count, len(pool)))
-            count -= len(pool)
-    random.shuffle(drawn)
-    return drawn
-
-
-def batches(rows: Sequence[Row], size: int, random: Random) -> list[Sequence[Row]]:
-    """The rows in batches of `size` of about one length, so that little is padded; the batches in random order."""
-    ordered = sorted(rows, key=lambda row: len(row.ids))
-    made: list[Sequence[Row]] = [ordered[at : at + size] for at in range(0, len(ordered), size)]
-    random.shuffle(made)
-    return made
-
-
-def learning_rate_at(step: int, steps: int, settings: Settings) -> float:
-    """Linear warm-up over the first `warmup` of the steps, then half a cosine down to a tenth.
-
-    >>> [round(learning_rate_at(s, 10, Settings(learning_rate=1.0)), 3) for s in (0, 1, 9)]
-    [1.0, 1.0, 0.127]
-    """
-    warm = max(1, round(steps * settings.warmup))
-    if step < warm:
-        return settings.learning_rate * (step + 1) / warm
-    done = (step - warm) / max(1, steps - warm)
-    return settings.learning_rate * (0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2)
-
-
-def answer_loss(model: Any, rows: Sequence[Row], device: str) -> Any:
-    """Mean negative log-likelihood in nats per answer token of one padded batch.
-
-    Only the answers' positions go through the output matrix: with 262,144 columns it costs as much as all the layers.
-    """
-    import torch
-
-    width = max(len(row.ids) for row in rows)
-    ids = torch.zeros((len(rows), width), dtype=torch.long)
-    seen = torch.zeros((len(rows), width), dtype=torch.long)
-    predicts = torch.zeros((len(rows), width), dtype=torch.bool)
-    for at, row in enumerate(rows):
-        ids[at, : len(row.ids)] = torch.tensor(row.ids)
-        seen[at, : len(row.ids)] = 1
-        predicts[at, row.answer_at - 1 : len(row.ids) - 1] = True
-    targets = torch.cat([torch.tensor(row.ids[row.answer_at :]) for row in rows]).to(device)
-    causal = model.get_base_model() if hasattr(model, "get_base_model") else model
-    hidden = causal.model(input_ids=ids.to(device), attention_mask=seen.to(device)).last_hidden_state
-    logits = causal.lm_head(hidden[predicts.to(device)]).float()
-    return torch.nn.functional.cross_entropy(logits, targets)
-
-
-def mean_loss(model: Any, rows: Sequence[Row], device: str) -> float | None:
-    """Mean loss per answer token over all rows; None where there are none."""
-    import torch
-
-    if not rows:
-        return None
-    total, count = 0.0, 0
-    model.eval()
-    with torch.no_grad():
-        for row in rows:
-            length = len(row.ids) - row.answer_at
-            total += answer_loss(model, [row], device).item() * length
-            count += length
-    return total / count
+LOOK = 10
+"""Steps between looks at the loss, each of which waits for the GPU."""
+JUDGE_SECONDS = 60.0
+MOST_MEASURED = 400
+"""Held-back rows that the loss is measured on."""
 
 
 def train(
     *,
     gguf: Path,
-    train_rows: Sequence[Row],
-    held_out_rows: Sequence[Row],
+    rows: Sequence[Row],
     out: Path,
-    settings: Settings,
+    config: Config,
+    replayed: Sequence[Row] = (),
+    start: Path | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Train, write the peft adapter and `training.json` into `out`, and return the report.
+    """Train on the rows whose split is "train", write adapter, `config.json` and `training.json` into `out`; the report.
 
-    The same rows, settings and machine give the same adapter.
+    `start` is the folder of an adapter to go on with, `replayed` are rows of earlier rounds. Rows of the split "dev"
+    are answered and judged. With several processes, of accelerate, the first one writes.
     """
+    import accelerate
     import peft
     import torch
     import transformers
 
     started = time.perf_counter()
-    device = choose_device(settings.device)
-    dtype = ("bfloat16" if device == "cuda" else "float32") if settings.dtype == "auto" else settings.dtype
-    torch.manual_seed(settings.seed)
-    progress("loading the weights", None)
-    base = load_weights(gguf, device=device, dtype=dtype)
-    lora = peft.LoraConfig(
-        r=settings.rank,
-        lora_alpha=settings.alpha,
-        target_modules=list(settings.targets),
-        lora_dropout=settings.dropout,
-        task_type="CAUSAL_LM",
+    device = choose_device(config.device)
+    dtype = ("bfloat16" if device == "cuda" else "float32") if config.dtype == "auto" else config.dtype
+    here = accelerate.Accelerator(
+        cpu=device == "cpu", mixed_precision="bf16" if (device, dtype) == ("cuda", "bfloat16") else "no"
     )
-    with quiet_warnings():
-        model: Any = peft.get_peft_model(base, lora)
-    progress(f"measuring the loss on {len(held_out_rows)} held-out examples", None)
-    before = mean_loss(model, held_out_rows, device)
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=settings.learning_rate, weight_decay=0.0)
-    random = Random(settings.seed)
-    plan = [
-        batch
-        for _ in range(settings.epochs)
-        for batch in batches(draw_epoch(train_rows, settings.mix, random), settings.batch, random)
-    ]
-    plan = plan[: settings.max_steps] if settings.max_steps else plan
-    losses: list[float] = []
-    loop_started = time.perf_counter()
-    model.train()
-    for step, batch in enumerate(plan):
+    tell: Progress = progress if here.is_main_process else silent
+    taught = [row for row in rows if row.split == TRAIN]
+    dev = [row for row in rows if row.split == DEV and row.task != PRETRAIN]
+    steps = steps_of(taught, replayed, config)
+    if not steps:
+        fail("There is nothing to train on: no training row is of a task that `mix` gives a share.")
+    if config.judge_every and not dev:
+        fail("judge_every is set, but no example is of the split `dev`; collect some, or set it to 0.")
+    key = run_key(config, fingerprint(read_gguf(gguf)), rows, replayed)
+    saved = load_run(out, key)
+
+    tell("loading the weights", None)
+    torch.manual_seed(config.seed)
+    model = with_lora(gguf, config, str(here.device), dtype, start)
+    trained = [each for each in model.parameters() if each.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=config.learning_rate, weight_decay=0.0)
+    module: Any = here.prepare(losses_module(model))
+    measured = spread_over(dev, MOST_MEASURED)
+    before = mean_loss(module, measured, here, config)
+    state = State()
+    if saved is not None:
+        state, weights, moments = saved
+        peft.set_peft_model_state_dict(model, weights)
+        optimizer.load_state_dict(moments)
+        tell(f"going on after step {state.step}", None)
+    vocabulary = Vocabulary(gguf) if config.judge_every else None
+
+    loop_started, first = time.perf_counter(), state.step
+    seen_tokens = 0
+    waiting: list[Any] = []
+
+    def looked() -> None:
+        if waiting:
+            state.losses += [round(each, 4) for each in here.reduce(torch.stack(waiting), "mean").tolist()]
+            waiting.clear()
+            if not all(each < float("inf") for each in state.losses[-LOOK:]):
+                fail(f"The loss is not finite near step {state.step}; try a lower learning_rate.")
+            tell(f"step {state.step} of {len(steps)}, loss {state.losses[-1]:.3f}", state.step / len(steps))
+
+    module.train()
+    while state.step < len(steps) and not is_over(state.judged, config.patience):
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate_at(step, len(plan), settings)
-        loss = answer_loss(model, batch, device)
-        if not torch.isfinite(loss):
-            fail(f"The loss is not finite at step {step + 1}; try a smaller --learning-rate.")
-        loss.backward()
+            group["lr"] = learning_rate_at(state.step, len(steps), config)
+        # The dropout of a step depends on its number alone, so that an interrupted run draws the same.
+        torch.manual_seed(hash((config.seed, state.step, here.process_index)))
+        waiting.append(_backward(module, steps[state.step], here, config))
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        losses.append(loss.item())
-        progress(f"step {step + 1} of {len(plan)}, loss {losses[-1]:.3f}", (step + 1) / len(plan))
+        seen_tokens += sum(len(row.ids) for row in steps[state.step])
+        state.step += 1
+        if state.step % LOOK == 0:
+            looked()
+        if config.judge_every and (state.step % config.judge_every == 0 or state.step == len(steps)):
+            assert vocabulary is not None
+            looked()
+            result = judge_model(model, dev, vocabulary, here, config)
+            tell(f"step {state.step}: right {result['right']}", None)
+            if result["score"] > max((each["score"] for each in state.judged), default=-1.0):
+                state.best = _weights(model)
+            state.judged.append({"step": state.step, **result})
+        if state.step % config.save_every == 0 and state.step < len(steps):
+            looked()
+            if here.is_main_process:
+                save_run(out, key, state, _weights(model), optimizer)
+            here.wait_for_everyone()
+    looked()
     loop_seconds = time.perf_counter() - loop_started
-    progress(f"measuring the loss on {len(held_out_rows)} held-out examples", None)
-    after = mean_loss(model, held_out_rows, device)
-    out.mkdir(parents=True, exist_ok=True)
-    with quiet_warnings():
-        model.save_pretrained(str(out))
+    if state.best is not None:
+        peft.set_peft_model_state_dict(model, state.best)
+    after = mean_loss(module, measured, here, config)
     report: dict[str, Any] = {
-        "version": 1,
+        "version": 2,
         "base": gguf.name,
-        "settings": asdict(settings),
         "device": torch.cuda.get_device_name() if device == "cuda" else f"CPU, {torch.get_num_threads()} threads",
+        "processes": here.num_processes,
         "dtype": dtype,
         "python": platform.python_version(),
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__, "peft": peft.__version__},
-        "trained_parameters": sum(parameter.numel() for parameter in trained),
-        "examples": {task: sum(row.task == task for row in train_rows) for task in TASKS},
-        "held_out_examples": {task: sum(row.task == task for row in held_out_rows) for task in TASKS},
-        "steps": len(plan),
-        "loss": [round(loss, 4) for loss in losses],
-        "held_out_loss_before": before,
-        "held_out_loss_after": after,
+        "config": asdict(config),
+        "trained_parameters": sum(each.numel() for each in trained),
+        "rows": dict(Counter(row.task for row in taught)),
+        "dev_rows": dict(Counter(row.task for row in dev)),
+        "replayed_rows": len(replayed),
+        "steps": state.step,
+        "planned_steps": len(steps),
+        "resumed_at": first,
+        "loss": state.losses,
+        "judged": state.judged,
+        "dev_loss_before": before,
+        "dev_loss_after": after,
+        "tokens_per_second": round(seen_tokens / max(loop_seconds, 1e-9)),
+        "peak_gpu_bytes": torch.cuda.max_memory_allocated() if device == "cuda" else 0,
         "seconds": {"loop": round(loop_seconds, 1), "all": round(time.perf_counter() - started, 1)},
     }
-    (out / "training.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    if here.is_main_process:
+        save_adapter(model, out, gguf)
+        write_config(config, out / "config.json")
+        (out / "training.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        (out / FILE).unlink(missing_ok=True)
+    here.wait_for_everyone()
     return report
+
+
+def _backward(module: Any, batch: Batch, here: Any, config: Config) -> Any:
+    """Add the gradient of a batch's mean loss per answer token; returns this process's part of the loss.
+
+    Processes take rows in turn, and gradients are averaged over them: hence the factor. A process without a row takes
+    one that counts nothing, as all must take part.
+    """
+    own = batch[here.process_index :: here.num_processes]
+    scale = here.num_processes / sum(len(row.answer) for row in batch)
+    parts = passes(own or batch[:1], config.tokens_at_once)
+    loss: Any = 0.0
+    for number, part in enumerate(parts, 1):
+        with nullcontext() if number == len(parts) else here.no_sync(module):
+            mine = module(*padded(part, here.device)).sum() * (scale if own else 0.0)
+            mine.backward()
+        loss = loss + mine.detach()
+    return loss
+
+
+def is_over(judged: Sequence[dict[str, Any]], patience: int) -> bool:
+    """Whether the last `patience` judgements were no better than one before.
+
+    >>> is_over([{"score": 0.5}, {"score": 0.4}, {"score": 0.5}], 2)
+    True
+    """
+    scores = [each["score"] for each in judged]
+    return len(scores) > patience and max(scores[-patience:]) <= max(scores[:-patience])
+
+
+def spread_over(rows: Sequence[Row], most: int) -> list[Row]:
+    """At most so many of the rows, evenly spaced."""
+    count = min(most, len(rows))
+    return [rows[at * len(rows) // count] for at in range(count)]
+
+
+def mean_loss(module: Any, rows: Sequence[Row], here: Any, config: Config) -> float | None:
+    """Mean loss per answer token over all rows; None where there are none."""
+    import torch
+    from accelerate.utils import gather_object
+
+    if not rows:
+        return None
+    total, count = 0.0, 0
+    inner = here.unwrap_model(module)  # processes make different numbers of passes, which the wrapped module must not
+    inner.eval()
+    with torch.no_grad(), here.autocast():
+        for part in passes(rows[here.process_index :: here.num_processes], config.tokens_at_once):
+            losses = inner(*padded(part, here.device))
+            total, count = total + losses.sum().item(), count + losses.numel()
+    inner.train()
+    sums = gather_object([(total, count)])
+    return float(sum(each for each, _ in sums) / sum(each for _, each in sums))
+
+
+def judge_model(
+    model: Any, rows: Sequence[Row], vocabulary: Vocabulary, here: Any, config: Config
+) -> dict[str, Any]:
+    """Answer `judged` rows of each task and judge the answers: the share that is right by task, and of all by `mix`."""
+    from accelerate.utils import gather_object
+
+    asked = [
+        row for task, _ in config.mix for row in spread_over([row for row in rows if row.task == task], config.judged)
+    ]
+    own = asked[here.process_index :: here.num_processes]
+    with here.autocast():
+        answers = sample(model, [row.prompt for row in own], most=config.answer_tokens)
+    said = [
+        (row.task, vocabulary.decode(row.answer), vocabulary.decode(answer))
+        for row, (answer,) in zip(own, answers, strict=True)
+    ]
+    verdicts = judge_all(said, JUDGE_SECONDS)
+    found = gather_object([(row.task, verdict.right) for row, verdict in zip(own, verdicts, strict=True)])
+    right: dict[str, float] = {}
+    for task, _ in config.mix:
+        if of := [is_right for its, is_right in found if its == task]:
+            right[task] = sum(of) / len(of)
+    shares = {task: share for task, share in config.mix if task in right}
+    whole = sum(shares.values()) or 1.0
+    return {"right": right, "score": sum(right[task] * share for task, share in shares.items()) / whole}
+
+
+def _weights(model: Any) -> dict[str, Any]:
+    """The LoRA matrices as they are now."""
+    import peft
+
+    found = peft.get_peft_model_state_dict(model, save_embedding_layers=False)
+    return {name: value.detach().cpu().clone() for name, value in found.items()}
 
 
 @click.command()
 @click.argument("examples", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the adapter.")
+@click.option("--config", "file", type=click.Path(path_type=Path), help="TOML or JSON file of settings.")
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a setting; may be repeated.")
+@click.option("--adapter", type=click.Path(path_type=Path), help="Folder of a trained adapter to go on with.")
+@click.option("--replay", type=click.Path(path_type=Path), help="Examples of earlier rounds, mixed in by `replay`.")
 @model_option
-@click.option("--rank", default=DEFAULTS.rank, show_default=True, type=click.IntRange(1, 512), help="LoRA rank.")
-@click.option("--alpha", default=DEFAULTS.alpha, show_default=True, type=click.IntRange(1), help="LoRA alpha.")
-@click.option("--targets", default=",".join(TARGETS), show_default=True, help="Projections to adapt, by comma.")
-@click.option("--learning-rate", default=DEFAULTS.learning_rate, show_default=True, type=float)
-@click.option("--epochs", default=DEFAULTS.epochs, show_default=True, type=click.IntRange(1))
-@click.option("--max-steps", default=DEFAULTS.max_steps, show_default=True, help="Stop after so many; 0 is no limit.")
-@click.option("--batch", default=DEFAULTS.batch, show_default=True, type=click.IntRange(1))
-@click.option("--max-tokens", default=DEFAULTS.max_tokens, show_default=True, help="Longer examples are left out.")
-@click.option("--mix", default="formula=0.3,kernel=0.1,plan=0.3,repair=0.3", show_default=True, help="Shares of tasks.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--device", default="auto", show_default=True, type=click.Choice(["auto", "cpu", "cuda"]))
-@click.option("--dtype", default="auto", show_default=True, type=click.Choice(["auto", "float32", "bfloat16"]))
-def main(examples: Path, out: Path, model: str | None, targets: str, mix: str, **given: Any) -> None:
-    """Train a LoRA adapter on EXAMPLES (JSON lines from `collect`)."""
-    unknown = sorted(set(targets.split(",")) - set(TARGETS))
-    if unknown:
-        fail(f"--targets: {unknown[0]!r} is no projection of Gemma 3; choose of {', '.join(TARGETS)}.")
-    settings = Settings(targets=tuple(targets.split(",")), mix=read_mix(mix), **given)
-    found = read_examples(examples)
+def main(
+    examples: Path, out: Path, file: Path | None, changes: tuple[str, ...], adapter: Path | None, replay: Path | None,
+    model: str | None,
+) -> None:  # fmt: skip
+    """Train a LoRA adapter on EXAMPLES (JSON lines from `collect`, or the tokens that `rows` made of them).
+
+    The settings and what they mean are those of warpwright_upskill/config.py.
+    """
+    config = read_config(file, changes)
     gguf = find_base(model).path
-    tokens = Tokens(gguf)
-    try:
-        train_rows, left_out = tokenise([e for e in found if e.split == TRAIN], tokens, settings.max_tokens)
-        held_rows, _ = tokenise([e for e in found if e.split == HELD_OUT], tokens, settings.max_tokens)
-    finally:
-        tokens.close()
-    if not train_rows:
-        raise StageError(f"{examples}: holds no training example of at most {settings.max_tokens} tokens.")
-    for reason, count in left_out.items():
-        click.echo(f"left out {count} training examples: {reason}", err=True)
-    with progress_bar("training", 100) as progress:
+    with progress_bar("training", 100) as bar:
+        progress: Progress = bar if int(os.environ.get("RANK", "0")) == 0 else silent
+        progress("reading the examples", None)
+        rows, left_out = rows_of(examples, gguf, config.max_tokens)
+        replayed = [row for row in rows_of(replay, gguf, config.max_tokens)[0] if row.split == TRAIN] if replay else []
+        for reason, count in left_out.items():
+            progress(f"left out {count} examples: {reason}", None)
         report = train(
-            gguf=gguf, train_rows=train_rows, held_out_rows=held_rows, out=out, settings=settings, progress=progress
+            gguf=gguf, rows=rows, out=out, config=config, replayed=replayed, start=adapter, progress=progress
         )
-    click.echo(
-        f"{len(train_rows)} examples, {report['steps']} steps, "
-        f"loss {report['loss'][0]:.3f} -> {report['loss'][-1]:.3f}, "
-        f"held out ({len(held_rows)}) {_number(report['held_out_loss_before'])} -> "
-        f"{_number(report['held_out_loss_after'])}, {report['seconds']['loop']:.0f} s on {report['device']}"
-    )
-    click.echo(f"adapter: {out}")
+    if int(os.environ.get("RANK", "0")) == 0:
+        click.echo(
+            f"{sum(report['rows'].values())} rows, {report['steps']} steps, "
+            f"loss {report['loss'][0]:.3f} -> {report['loss'][-1]:.3f}, "
+            f"dev {_number(report['dev_loss_before'])} -> {_number(report['dev_loss_after'])}, "
+            f"{report['tokens_per_second']} tokens/s, {report['seconds']['loop']:.0f} s on {report['device']}"
+        )
+        for judged in report["judged"]:
+            click.echo(f"step {judged['step']}: right {judged['right']}")
+        click.echo(f"adapter: {out}")
 
 
 def _number(loss: float | None) -> str:

@@ -1,0 +1,131 @@
+"""A GGUF file's header: its values, and where its tensors lie. The data stay on disk.
+
+The `gguf` package makes an array of each of the 262,144 tokens' texts, which takes ten seconds and more; this one second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from warpwright_upskill.console import StageError
+
+STRING, ARRAY = 8, 9
+_SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+_NUMBER_OF_TOKENS = 1 << 22
+EMBEDDING = ("token_embd.weight", "output.weight")
+"""The tensors with one row for each token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """`shape` has the width of a row first, as GGUF has it; `at` is its place in the file."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: int
+    at: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class GgufFile:
+    """`raw` are the values as they stand in the file, each with its name and type before it."""
+
+    path: Path
+    values: dict[str, Any]
+    raw: dict[str, bytes]
+    tensors: tuple[Tensor, ...]
+
+    @property
+    def tokens(self) -> list[bytes]:
+        found: list[bytes] = self.values.get("tokenizer.ggml.tokens") or []
+        return found
+
+
+def read_gguf(path: Path) -> GgufFile:
+    """Raises StageError for a file that is not there, is no GGUF or is cut off."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise StageError(f"{path}: is not a GGUF file.")
+            return _read(path, file)
+    except OSError as error:
+        raise StageError(f"{path}: cannot be read ({error.strerror}).") from None
+    except (struct.error, KeyError, ValueError, MemoryError, OverflowError):
+        raise StageError(f"{path}: is a damaged GGUF file; get it anew.") from None
+
+
+def _read(path: Path, file: BinaryIO) -> GgufFile:
+    from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
+
+    _, tensor_count, value_count = struct.unpack("<IQQ", file.read(20))
+    values: dict[str, Any] = {}
+    raw: dict[str, bytes] = {}
+    for _ in range(value_count):
+        start = file.tell()
+        name = _string(file).decode()
+        (kind,) = struct.unpack("<I", file.read(4))
+        values[name] = _value(file, kind)
+        end = file.tell()
+        file.seek(start)
+        raw[name] = file.read(end - start)
+    heads: list[tuple[str, tuple[int, ...], int, int]] = []
+    for _ in range(tensor_count):
+        name = _string(file).decode()
+        (dimensions,) = struct.unpack("<I", file.read(4))
+        shape = struct.unpack(f"<{dimensions}Q", file.read(8 * dimensions))
+        heads.append((name, shape, *struct.unpack("<IQ", file.read(12))))
+    alignment = values.get("general.alignment", 32)
+    data_at = -(-file.tell() // alignment) * alignment
+    tensors: list[Tensor] = []
+    for name, shape, kind, offset in heads:
+        elements, size = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
+        count = 1
+        for extent in shape:
+            count *= extent
+        tensors.append(Tensor(name, shape, kind, data_at + offset, count // elements * size))
+    if max((each.at + each.size for each in tensors), default=0) > path.stat().st_size:
+        raise ValueError
+    return GgufFile(path, values, raw, tuple(tensors))
+
+
+def _string(file: BinaryIO) -> bytes:
+    (length,) = struct.unpack("<Q", file.read(8))
+    text = file.read(length)
+    if len(text) != length:
+        raise ValueError
+    return text
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == STRING:
+        return _string(file)
+    if kind == ARRAY:
+        inner, count = struct.unpack("<IQ", file.read(12))
+        if count > _NUMBER_OF_TOKENS:
+            raise ValueError
+        if inner in (STRING, ARRAY):
+            return [_value(file, inner) for _ in range(count)]
+        form = f"<{count}{_SCALARS[inner][1]}"
+        return list(struct.unpack(form, file.read(struct.calcsize(form))))
+    return struct.unpack(_SCALARS[kind], file.read(struct.calcsize(_SCALARS[kind])))[0]
+
+
+def data_of(file: GgufFile, tensor: Tensor) -> bytes:
+    with file.path.open("rb") as handle:
+        handle.seek(tensor.at)
+        return handle.read(tensor.size)
+
+
+def fingerprint(file: GgufFile) -> str:
+    """Names a model by its layers: a vocabulary that was cut changes nothing, as an adapter fits both."""
+    digest = hashlib.sha256()
+    for tensor in sorted(file.tensors, key=lambda each: each.name):
+        if tensor.name not in EMBEDDING:
+            digest.update(f"{tensor.name} {tensor.shape} {tensor.kind}".encode())
+            digest.update(data_of(file, tensor))
+    return digest.hexdigest()
