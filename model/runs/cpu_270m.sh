@@ -12,6 +12,7 @@ mkdir -p "$OUT"
 run() { stage=$1; shift; echo "== $stage" >&2; "$PYTHON" -m "warpwright_upskill.$stage" "$@"; }
 
 run collect --samples csrc_samples --variants 4 --out "$OUT/examples.jsonl"
-run train "$OUT/examples.jsonl" --out "$OUT/adapter" --rank 16 --alpha 32 --learning-rate 2e-4 --epochs 3
+run train "$OUT/examples.jsonl" --out "$OUT/adapter" --set rank=16 --set alpha=32 --set epochs=3 --set batch=4 \
+    --set mix="{plan = 0.6, kernel = 0.4}"
 run export "$OUT/adapter" --out "$OUT/adapter.gguf" --check "$OUT/examples.jsonl"
 run evaluate --examples "$OUT/examples.jsonl" --adapter "$OUT/adapter.gguf" --limit 24 --out "$OUT/evaluation.json"

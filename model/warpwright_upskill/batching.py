@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 def steps_of(rows: Sequence[Row], replayed: Sequence[Row], config: Config) -> list[Batch]:
-    """All batches of a run. First the kernels' texts, then in each epoch the tasks in their shares, with earlier rows."""
+    """All batches of a run: first the kernels' texts, then each epoch's tasks in their shares, with earlier rows."""
     random = Random(config.seed)
     texts = [row for row in rows if row.task == PRETRAIN]
     steps: list[Batch] = []

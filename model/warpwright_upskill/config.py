@@ -114,7 +114,7 @@ def _scalar(name: str, kind: type, value: Any) -> Any:
         raise StageError(f"The setting {name} is {value!r}, but must be of type {kind.__name__}.")
     if name in _CHOICES and value not in _CHOICES[name]:
         raise StageError(f"The setting {name} is {value!r}, but must be one of {', '.join(_CHOICES[name])}.")
-    if kind in (int, float):
+    if isinstance(value, (int, float)) and kind is not bool:
         low = value >= 0 if name in _MAY_BE_ZERO else value > 0
         if not low or not math.isfinite(value) or (name in _BELOW_ONE and value >= 1):
             raise StageError(f"The setting {name} is {value!r}, which is out of its range.")
@@ -125,7 +125,9 @@ def _targets(value: Any) -> tuple[str, ...]:
     names = value.split(",") if isinstance(value, str) else value
     unknown = [each for each in names if each not in TARGETS] if isinstance(names, (list, tuple)) else [value]
     if unknown or not names:
-        raise StageError(f"targets: {unknown[:1] or value!r} is no projection of Gemma 3; choose of {', '.join(TARGETS)}.")
+        raise StageError(
+            f"targets: {unknown[:1] or value!r} is no projection of Gemma 3; choose of {', '.join(TARGETS)}."
+        )
     return tuple(names)
 
 

@@ -18,7 +18,8 @@ import click
 
 from warpwright_upskill.console import StageError, fail, stage
 from warpwright_upskill.examples import read_examples
-from warpwright_upskill.gemma import BOS, Tokens, load_weights, quiet_llama_cpp, quiet_warnings
+from warpwright_upskill.gemma import BOS, Tokens, load_weights, quiet_llama_cpp
+from warpwright_upskill.lora import load_adapter
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.render import render
 
@@ -114,14 +115,12 @@ def check(base: Path, adapter: Path, exported: Path, sequences: Sequence[tuple[S
     the answer counts once. Raises StageError where llama.cpp does not take the file.
     """
     import numpy as np
-    import peft
     import torch
 
     with_adapter = _logits(base, exported, sequences)
     without = _logits(base, None, sequences)
     weights = load_weights(base, device="cpu", dtype="float32")
-    with quiet_warnings():
-        model: Any = peft.PeftModel.from_pretrained(weights, str(adapter)).eval()
+    model: Any = load_adapter(weights, adapter, base).eval()
     positions = same = changed = 0
     largest_change = largest_difference = 0.0
     for (ids, at), ours, plain in zip(sequences, with_adapter, without, strict=True):

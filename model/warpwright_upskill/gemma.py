@@ -51,11 +51,7 @@ class Vocabulary:
         if not file.tokens or len(kinds) != len(file.tokens):
             raise StageError(f"{gguf}: holds no vocabulary; give a complete GGUF model.")
         self._pieces = [
-            b""
-            if kind == control
-            else bytes([int(text[3:5], 16)])
-            if kind == byte
-            else text.replace(_BLANK, b" ")
+            b"" if kind == control else bytes([int(text[3:5], 16)]) if kind == byte else text.replace(_BLANK, b" ")
             for text, kind in zip(file.tokens, kinds, strict=True)
         ]
 

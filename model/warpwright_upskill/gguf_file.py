@@ -1,6 +1,6 @@
 """A GGUF file's header: its values, and where its tensors lie. The data stay on disk.
 
-The `gguf` package makes an array of each of the 262,144 tokens' texts, which takes ten seconds and more; this one second.
+The `gguf` package makes an array of each of the 262,144 tokens' texts, which takes ten seconds; this is one.
 """
 
 from __future__ import annotations

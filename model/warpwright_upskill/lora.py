@@ -78,10 +78,9 @@ def check_base(folder: Path, gguf: Path) -> None:
 
 
 def _to_four_bits(base: Any, targets: Sequence[str]) -> None:
-    """Replace the adapted projections by ones whose frozen weights are NF4; moving them to the device quantises them."""
-    import torch
-
+    """Replace the adapted projections by ones with frozen NF4 weights; moving them to the device quantises them."""
     import bitsandbytes
+    import torch
 
     for parent in list(base.modules()):
         for name, child in list(parent.named_children()):
@@ -121,7 +120,7 @@ def losses_module(model: Any) -> Any:
     """
     import torch
 
-    class Losses(torch.nn.Module):
+    class Losses(torch.nn.Module):  # type: ignore[misc]  # torch is untyped here
         def __init__(self) -> None:
             super().__init__()
             self.inner = model

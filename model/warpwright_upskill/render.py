@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwright.assist.engine import EngineError
+from warpwright.assist.formula_task import FormulaRequest, formula_answer, formula_prompt
 from warpwright.assist.plan import parse_plan
 from warpwright.assist.prompts import (
     ANALYSIS_CHARACTERS,
@@ -17,7 +18,7 @@ from warpwright.assist.prompts import (
     plan_prompt,
 )
 
-from warpwright_upskill.examples import KERNEL, Example
+from warpwright_upskill.examples import FORMULA, KERNEL, Example
 
 # What `plan_grammar` admits as an analysis.
 _ANALYSIS = re.compile(rf"[A-Za-z][ !#-\[\]-~]{{10,{ANALYSIS_CHARACTERS - 1}}}")
@@ -33,12 +34,16 @@ def render(example: Example) -> Rendered | None:
     """The prompt that the server would send (an adapter gets no worked examples), and the answer that it should get.
 
     None for an example of what the server does not ask: a kernel to be corrected freely, without a choice of rewrites.
+    Raises FormulaError for a formula that is none.
     """
     question = example.question
     if question is not None:
         asked = PlanQuestion(question.goal, question.kernel, question.findings, question.rewrites)
         analysis = brief(example.reasoning_steps, ANALYSIS_CHARACTERS)
         return Rendered(plan_prompt(asked), plan_answer(analysis, example.rewrites, example.metrics.speedup))
+    if example.task == FORMULA:
+        asked_for = FormulaRequest(example.problem, example.given)
+        return Rendered(formula_prompt(asked_for), formula_answer(example.formula))
     if example.task == KERNEL:
         answer = generate_answer(example.reasoning_steps, example.cuda_kernel)
         return Rendered(generate_prompt(generation_task(example)), answer)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from warpwright.formulas.lexer import FormulaError
 from warpwright.progress import Progress, silent
 
 from warpwright_upskill.console import StageError, progress_bar, stage
@@ -61,14 +62,20 @@ def tokenise(
     for number, example in enumerate(examples):
         if number % 500 == 0:
             progress(f"{number} of {len(examples)} examples", number / len(examples))
-        rendered = render(example)
+        try:
+            rendered = render(example)
+        except FormulaError as error:
+            left_out[f"its formula is none: {error.reason}"] += 1
+            continue
         if rendered is None:
             left_out["the server asks no such question"] += 1
         elif not rendered.answer.strip():
             left_out["the answer is empty"] += 1
         else:
             prompt = [BOS, *tokens.encode(rendered.prompt)]
-            row = Row(example.id, example.task, (*prompt, *tokens.encode(rendered.answer), EOS), len(prompt), example.split)
+            row = Row(
+                example.id, example.task, (*prompt, *tokens.encode(rendered.answer), EOS), len(prompt), example.split
+            )
             if len(row.ids) > max_tokens:
                 left_out[f"longer than {max_tokens} tokens"] += 1
             else:
@@ -83,7 +90,7 @@ def tokenise(
 
 
 def write_rows(rows: Sequence[Row], vocabulary: str, path: Path) -> None:
-    """`vocabulary` is the `vocabulary_hash` of the model whose tokens they are. The file is written whole or not at all."""
+    """`vocabulary` is the `vocabulary_hash` of the model whose tokens they are. The file is whole or not there."""
     import numpy as np
 
     heads = [(row.id, row.task, row.split) for row in rows]

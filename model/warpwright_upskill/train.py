@@ -52,7 +52,7 @@ def train(
     start: Path | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Train on the rows whose split is "train", write adapter, `config.json` and `training.json` into `out`; the report.
+    """Train on the rows whose split is "train", write `out`, and return the report.
 
     `start` is the folder of an adapter to go on with, `replayed` are rows of earlier rounds. Rows of the split "dev"
     are answered and judged. With several processes, of accelerate, the first one writes.
@@ -126,7 +126,7 @@ def train(
             looked()
             result = judge_model(model, dev, vocabulary, here, config)
             tell(f"step {state.step}: right {result['right']}", None)
-            if result["score"] > max((each["score"] for each in state.judged), default=-1.0):
+            if result["score"] >= max((each["score"] for each in state.judged), default=0.0):
                 state.best = _weights(model)
             state.judged.append({"step": state.step, **result})
         if state.step % config.save_every == 0 and state.step < len(steps):
@@ -225,9 +225,7 @@ def mean_loss(module: Any, rows: Sequence[Row], here: Any, config: Config) -> fl
     return float(sum(each for each, _ in sums) / sum(each for _, each in sums))
 
 
-def judge_model(
-    model: Any, rows: Sequence[Row], vocabulary: Vocabulary, here: Any, config: Config
-) -> dict[str, Any]:
+def judge_model(model: Any, rows: Sequence[Row], vocabulary: Vocabulary, here: Any, config: Config) -> dict[str, Any]:
     """Answer `judged` rows of each task and judge the answers: the share that is right by task, and of all by `mix`."""
     from accelerate.utils import gather_object
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from support.command import Ran
 
-STAGES = ("collect", "train", "export", "evaluate", "install", "prompts", "tiny")
+STAGES = ("collect", "train", "export", "evaluate", "install", "prompts", "rows", "tiny")
 TASK = "double the elements"
 KERNEL = """__global__ void twice(float *x, int n) {
   int i = threadIdx.x;
@@ -51,6 +51,11 @@ def refused(stage: str, *arguments: str | Path, env: Mapping[str, str] | None = 
     assert lines[-1].startswith("error: "), lines
     assert sum(line.startswith("error: ") for line in lines) == 1
     return " ".join(lines[lines.index(next(line for line in lines if line.startswith("error: "))) :])
+
+
+def settings(**values: object) -> list[str]:
+    """Options of `train` that change settings."""
+    return [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
 
 
 def json_lines(path: Path) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.upskill import KERNEL, SAMPLES, TASK, ran
+from support.upskill import KERNEL, SAMPLES, TASK, ran, settings
 from warpwright_upskill.examples import Example, Metrics, Provenance, write_json_lines
 
 
@@ -51,20 +51,7 @@ def lesson(folder: Path) -> Path:
 def learned(folder: Path, tiny: Path, lesson: Path) -> Path:
     """The folder of an adapter that knows the lesson by heart."""
     path = folder / "learned"
-    by_heart = (
-        "--mix",
-        "kernel=1",
-        "--epochs",
-        "80",
-        "--batch",
-        "1",
-        "--rank",
-        "16",
-        "--alpha",
-        "32",
-        "--learning-rate",
-        "0.01",
-    )
+    by_heart = settings(mix="{kernel=1}", epochs=80, batch=1, rank=16, alpha=32, learning_rate=0.01, max_tokens=4096)
     ran("train", lesson, "--model", tiny, "--out", path, *by_heart)
     return path
 

@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.upskill import ran, refused
-from warpwright_upskill.examples import read_examples
-from warpwright_upskill.gemma import Tokens
-from warpwright_upskill.train import Settings, tokenise, train
+from support.upskill import ran, refused, settings
 
 pytestmark = [pytest.mark.upskill, pytest.mark.llm]
 
-QUICK = ("--max-steps", "3", "--rank", "4", "--alpha", "8", "--learning-rate", "0.01", "--max-tokens", "4096")
+QUICK = settings(max_steps=3, rank=4, alpha=8, learning_rate=0.01, max_tokens=4096, mix="{kernel=1, plan=1}")
 
 
 def report(folder: Path) -> dict[str, Any]:
@@ -28,26 +25,12 @@ def test_the_tiny_model_is_the_same_again(tiny: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.nvcc
-def test_training_lowers_the_loss_on_what_it_has_not_seen(tiny: Path, collected: Path, tmp_path: Path) -> None:
+def test_training_lowers_the_loss(tiny: Path, collected: Path, tmp_path: Path) -> None:
     ran("train", collected, "--model", tiny, "--out", tmp_path, *QUICK)
     said = report(tmp_path)
     assert said["steps"] == 3
-    assert sum(said["examples"].values()) > 5 and sum(said["held_out_examples"].values()) > 1
-    assert said["held_out_loss_after"] < said["held_out_loss_before"]
-
-
-def test_training_is_the_same_again(tiny: Path, lesson: Path, tmp_path: Path) -> None:
-    tokens = Tokens(tiny)
-    rows, left_out = tokenise(read_examples(lesson), tokens, 4096)
-    tokens.close()
-    assert not left_out
-    settings = Settings(rank=4, alpha=8, learning_rate=0.01, epochs=3, device="cpu")
-    for name in ("one", "two"):
-        train(gguf=tiny, train_rows=rows, held_out_rows=[], out=tmp_path / name, settings=settings)
-    assert report(tmp_path / "one")["loss"] == report(tmp_path / "two")["loss"]
-    assert report(tmp_path / "one")["held_out_loss_after"] is None
-    weights = [(tmp_path / name / "adapter_model.safetensors").read_bytes() for name in ("one", "two")]
-    assert weights[0] == weights[1]
+    assert sum(said["rows"].values()) > 5
+    assert said["loss"][-1] < said["loss"][0]
 
 
 def test_learns_by_heart(learned: Path) -> None:

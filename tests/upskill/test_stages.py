@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from support.upskill import STAGES, ran, refused
+from warpwright_upskill.config import Config, read_config, write_config
+from warpwright_upskill.console import StageError
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -28,14 +31,35 @@ def test_examples_that_are_none(text: str, tmp_path: Path) -> None:
     assert "examples.jsonl" in said
 
 
-def test_an_unknown_projection(lesson: Path, tmp_path: Path) -> None:
-    said = refused("train", lesson, "--out", tmp_path / "a", "--targets", "q_proj,x_proj")
-    assert "'x_proj' is no projection" in said
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("targets=q_proj,x_proj", "'x_proj'"), ("targets=[]", "targets"), ("rank=0", "rank"), ("rank=2.5", "rank"),
+        ("dropout=1", "dropout"), ("learning_rate=nan", "learning_rate"), ("quantise=int3", "none, nf4"),
+        ("speed=9", "no setting 'speed'"), ("rank", "name=value"), ("mix=plan", "mix"), ("mix={plan='x'}", "mix"),
+        ("mix={poetry=1}", "poetry"), ("mix={plan=0}", "mix"), ("mix={plan=-1}", "plan"), ("epochs=true", "epochs"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_is_none(change: str, said: str) -> None:
+    with pytest.raises(StageError, match=re.escape(said)):
+        read_config(None, [change])
 
 
-@pytest.mark.parametrize("mix", ["plan", "plan=x", "poetry=1", "plan=0", "plan=1,plan=1"])
-def test_a_mix_that_is_none(mix: str, lesson: Path, tmp_path: Path) -> None:
-    assert "--mix" in refused("train", lesson, "--out", tmp_path / "a", "--mix", mix)
+@pytest.mark.parametrize(("name", "text"), [("run.toml", "rank = "), ("run.json", "{"), ("run.json", "[]")])
+def test_a_configuration_that_is_none(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(StageError, match=name):
+        read_config(tmp_path / name)
+    with pytest.raises(StageError, match="cannot be read"):
+        read_config(tmp_path / "none.toml")
+
+
+def test_a_configuration_is_read_as_it_was_written(tmp_path: Path) -> None:
+    config = Config(rank=8, mix=(("plan", 1.0),), targets=("q_proj",))
+    write_config(config, tmp_path / "run.json")
+    assert read_config(tmp_path / "run.json") == config
+    (tmp_path / "run.toml").write_text('rank = 8\ntargets = ["q_proj"]\n[mix]\nplan = 1\n')
+    assert read_config(tmp_path / "run.toml") == config
 
 
 def test_samples_that_are_not_there(tmp_path: Path) -> None:
