@@ -29,6 +29,9 @@ COMPUTED = {
     "whole numbers by 0": "x: i32 w: i32\ny[i] = x[i] // (w[i] & 1) + x[i] % (w[i] & 1)",
     "numbers without a sign by 0": "x: u8 w: u8\ny[i] = x[i] // (w[i] & 1) + x[i] % (w[i] & 1)",
     "a mean between ends in any order": "y[r] = mean[lo[r] <= c < hi[r]] x[r, c]",
+    "the largest of i64 in i32": "x: i64 y: i32\ny[r] = max[c] (x[r, c] << 31)",
+    "the last place in i32": "y: i32\ny[r] = max[c] (c if x[r, c] > t else -1)",
+    "the smallest so far in u32": "x: i32 y: u32\ny[i] = min[j <= i] x[j]",
     "a variance up to an end from memory": "y[r] = var[r <= c < hi[r]] x[r, c]",
 }
 

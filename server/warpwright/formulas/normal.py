@@ -60,9 +60,12 @@ class _Normal:
 
     def _adds_up_in(self, stage: Stage) -> bool:
         """Whether the stage's own type can hold what its reduction gathers: a sum of fractions is not gathered in
-        whole numbers, nor one of f64 in f32."""
+        whole numbers, nor one of f64 in f32, nor the largest of i64 in i32, which keeps the low bits of each."""
         own, value = computed(TYPES[stage.type]), computed(self.type_of(stage.value))
-        return own.kind == value.kind and (own.kind == "integer" or own.bits >= value.bits)
+        if own.kind != "integer" or value.kind != "integer":
+            return own.kind == value.kind and own.bits >= value.bits
+        is_ordered = isinstance(stage.value, Reduce) and stage.value.op in ("max", "min")
+        return not is_ordered or (own.bounds[0] <= value.bounds[0] and value.bounds[1] <= own.bounds[1])
 
     def _rounded_last(self, stages: Iterable[Stage]) -> Iterator[Stage]:
         """An output that other stages read is rounded to its type where it is stored, not where it is read."""
