@@ -17,8 +17,9 @@ from warpwright.assist.prompts import (
     plan_answer,
     plan_prompt,
 )
+from warpwright.assist.repair_task import RepairRequest, repair_answer, repair_prompt
 
-from warpwright_upskill.examples import FORMULA, KERNEL, Example
+from warpwright_upskill.examples import FORMULA, KERNEL, REPAIR, Example
 
 # What `plan_grammar` admits as an analysis.
 _ANALYSIS = re.compile(rf"[A-Za-z][ !#-\[\]-~]{{10,{ANALYSIS_CHARACTERS - 1}}}")
@@ -44,6 +45,9 @@ def render(example: Example) -> Rendered | None:
     if example.task == FORMULA:
         asked_for = FormulaRequest(example.problem, example.given)
         return Rendered(formula_prompt(asked_for), formula_answer(example.formula))
+    if example.task == REPAIR and example.edits:
+        broken = RepairRequest(example.source, tuple(example.message.splitlines()))
+        return Rendered(repair_prompt(broken), repair_answer(example.reasoning_steps[0], example.edits))
     if example.task == KERNEL:
         answer = generate_answer(example.reasoning_steps, example.cuda_kernel)
         return Rendered(generate_prompt(generation_task(example)), answer)

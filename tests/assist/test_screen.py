@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warpwright.assist.generate import read_draft
-from warpwright.assist.screen import DEVICE_FUNCTIONS, balanced_end, refusal
+from warpwright.assist.screen import DEVICE_FUNCTIONS, added_refusal, balanced_end, refusal
 
 REDUCTION = """\
 template <typename T>
@@ -171,3 +171,11 @@ def test_a_draft_that_is_not_shown_says_why(raw: str, reason: str) -> None:
     assert not draft.shown
     assert draft.raw == raw
     assert draft.reason.startswith(reason)
+
+
+def test_a_users_own_calls_of_templates_stay() -> None:
+    text = "__global__ void k(float *a) { store<4>(a, thrust::max<float>(load<4>(a), 1)); }"
+    known = frozenset({"load", "store"})
+    assert added_refusal(text, text.replace("1", "2"), known) == ""
+    assert added_refusal(text, text.replace("load<4>", "load<2>"), known) == ""
+    assert "calls drop<4>" in added_refusal(text, text.replace("load<4>", "drop<4>"), known)

@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 
 from warpwright.assist.blocks import LONGEST_WHY
 from warpwright.assist.prompts import GOALS, one_line
+from warpwright.toolchain.messages import CompilerMessage
 
 MOST_SENTENCES = 4
 LONGEST_SENTENCE = 600
@@ -69,6 +70,12 @@ def quoted(sentence: str, request: RepairRequest) -> str:
         return f"`{lines[number].strip()[:LONGEST_QUOTE]}`" if 0 <= number < len(lines) else place[0]
 
     return _PLACE.sub(text_of, sentence)
+
+
+def compiler_said(messages: Iterable[CompilerMessage]) -> tuple[str, ...]:
+    """What nvcc finds wrong, as a request has it: the first errors with their lines."""
+    errors = [each for each in messages if each.severity == "error"]
+    return tuple(f"`{each.quoted.strip()}`: {each.text}" for each in errors[:MOST_SENTENCES])
 
 
 def repair_answer(why: str, edits: Iterable[Edit]) -> str:

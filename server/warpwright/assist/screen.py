@@ -269,7 +269,8 @@ def added_refusal(before: str, after: str, known: frozenset[str]) -> str:
     """Why a model's version of a user's kernel is not taken, as one clause; "" if it may be.
 
     What the user's own text does is the user's. So whatever is refused of a kernel that a model writes is refused of
-    what `after` has more of than `before`: signs, words, statements; and it may call nothing new that is not `known`.
+    what `after` has more of than `before`: signs, words, statements; and it may call nothing new that is not `known`,
+    with whatever arguments of a template.
 
     >>> known = DEVICE_FUNCTIONS | {"helper"}
     >>> added_refusal("__global__ void k() { helper(); }", "__global__ void k() { helper(); __syncwarp(); }", known)
@@ -298,11 +299,16 @@ def added_refusal(before: str, after: str, known: frozenset[str]) -> str:
             return _WORDS[word]
         if word.startswith("__") and word not in words_before and word not in _RESERVED | known:
             return f"it uses {word}, which is reserved for compilers"
-    for call in (node for node in walk(new.root) if node.type == "call_expression"):
-        name = _called(new, call)
-        if name is not None and name not in known:
+    called_before = set(_calls(old))
+    for name in _calls(new):
+        if name not in called_before and name.partition("<")[0] not in known:
             return f"it calls {name}, which is no function that is known here"
     return ""
+
+
+def _calls(source: Source) -> Iterator[str]:
+    calls = (_called(source, node) for node in walk(source.root) if node.type == "call_expression")
+    return (name for name in calls if name is not None)
 
 
 def _counted(source: Source) -> Counter[str]:

@@ -11,8 +11,8 @@ import numpy as np
 from warpwright.emulator.formula_memory import as_read, in_memory, outputs_of
 from warpwright.emulator.formulas import Compiled, run_code
 from warpwright.emulator.launch import LaunchError
-from warpwright.emulator.machine.faults import FoundFault
-from warpwright.facts.profile import FaultKind
+from warpwright.emulator.report import said
+from warpwright.facts.profile import Fault, FaultKind
 from warpwright.formulas.inputs import NoInputsError, makes_indices
 from warpwright.formulas.model import Formula
 from warpwright.formulas.numpy_agreement import agreements, reference_of
@@ -101,6 +101,7 @@ def tried(
     made: Compiled,
     shapes: Iterable[Shape],
     is_cancelled: IsCancelled = never_cancelled,
+    most_lane_steps: int = MOST_LANE_STEPS,
 ) -> Iterator[Tried | Missing]:
     """Each shape with normal numbers, and the odd one with numbers of other kinds. Ends behind the first that is
     wrong."""
@@ -114,7 +115,7 @@ def tried(
         if is_cancelled():
             return
         try:
-            found = compared(formula, code, made, expected, shape.sizes, number, style)
+            found = compared(formula, code, made, expected, shape.sizes, number, style, most_lane_steps=most_lane_steps)
         except (NoInputsError, EvaluationError):
             continue  # such as an array without elements of which one is read
         yield found
@@ -124,7 +125,7 @@ def tried(
             return
 
 
-def _is_cut(faults: Sequence[FoundFault]) -> bool:
+def _is_cut(faults: Sequence[Fault]) -> bool:
     return bool(faults) and all(each.kind is FaultKind.STEP_LIMIT for each in faults)
 
 
@@ -137,6 +138,7 @@ def compared(
     seed: int = 0,
     style: Style = "normal",
     alignment: int = ALIGNMENT,
+    most_lane_steps: int = MOST_LANE_STEPS,
 ) -> Tried | Missing:
     """One run, compared with `reference` (`reference_of` the formula); all arrays begin at multiples of `alignment`
     bytes. Raises NoInputsError and EvaluationError."""
@@ -157,17 +159,17 @@ def compared(
             numbers,
             own_sizes,
             alignment=dict.fromkeys(held, alignment),
-            most_lane_steps=MOST_LANE_STEPS,
+            most_lane_steps=most_lane_steps,
         )
     except LaunchError as error:
         return Tried(sizes, style, f"A launch cannot be made: {error}")
     if isinstance(ran, Missing):
         return ran
     if _is_cut(ran.faults) and operations(formula, sizes) > ENDING_OPERATIONS:
-        said = ", ".join(f"{name} = {number}" for name, number in sizes.items())
-        return Missing(TOO_LONG, f"{said} takes more steps than the emulator takes on", "")
+        shown = ", ".join(f"{name} = {number}" for name, number in sizes.items())
+        return Missing(TOO_LONG, f"{shown} takes more steps than the emulator takes on", "")
     if ran.faults:
-        return Tried(sizes, style, ran.faults[0].text, paths=ran.paths)
+        return Tried(sizes, style, said(ran.faults[0]), paths=ran.paths)
     changing = {each.array for each in code.formula.tensors.values() if each.role != "in"}
     for name, data in held.items():
         left = np.asarray(ran.arrays[name]).view(np.uint8)

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from warpwright.emulator.launch import (
     ScalarArgument,
     run,
 )  # fmt: skip
-from warpwright.emulator.machine.faults import FoundFault
 from warpwright.emulator.program import Program
 from warpwright.emulator.ready import Ptx, translated
+from warpwright.emulator.report import faults_of
 from warpwright.emulator.work import work_of
+from warpwright.facts.profile import Fault, FaultKind
 from warpwright.facts.work import Work
 from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.types import TYPES, computed
@@ -34,9 +36,14 @@ from warpwright.syntax.source import Source
 from warpwright.toolchain.compilation import CompiledPtx
 from warpwright.toolchain.compile import compile_ptx, compile_rough_ptx
 from warpwright.toolchain.names import instance_of
-from warpwright.writer.code import Code, Path, taken
+from warpwright.writer.code import Code, taken
 from warpwright.writer.code import Launch as Planned
+from warpwright.writer.code import Path as Way
 
+HARMLESS = (FaultKind.UNUSED_RESULT, FaultKind.UNINITIALISED_READ)
+"""What a result does not depend on, or shows in it: what was never written is no number that a formula gives."""
+FILE = "formula.cu"
+"""The name that what is compiled has in messages."""
 COUNTED_THREADS = 1024
 """Of a launch whose work is counted: a few blocks, all alike but for those at the end."""
 MOST_COUNTED_STEPS = 40_000_000
@@ -48,8 +55,8 @@ class Ran:
     taken."""
 
     arrays: Mapping[str, Any]
-    faults: tuple[FoundFault, ...] = ()
-    paths: tuple[Path, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    paths: tuple[Way, ...] = ()
     lane_steps: int = 0
 
 
@@ -83,17 +90,20 @@ class Compiled:
 
 def compiled(text: str, arch: str = "sm_90") -> Compiled | Missing:
     """The kernels of a file, as PTX. Blocks for a second where nothing is cached."""
-    return _read(compile_ptx(Source("formula.cu", encoded(text)), arch=arch))
+    return _read(compile_ptx(Source(FILE, encoded(text)), arch=arch))
 
 
 def compiled_roughly(text: str) -> Compiled | Missing:
     """As `compiled`, in a fraction of the time, from PTX that is hardly optimised."""
-    return _read(compile_rough_ptx(Source("formula.cu", encoded(text))))
+    return _read(compile_rough_ptx(Source(FILE, encoded(text))))
 
 
 def _read(made: CompiledPtx) -> Compiled | Missing:
-    if not made.ok:
-        return Missing("PTX", f"The kernels have no PTX: {made.reason}", "")
+    return read_kernels(made) if made.ok else Missing("PTX", f"The kernels have no PTX: {made.reason}", "")
+
+
+def read_kernels(made: CompiledPtx) -> Compiled:
+    """The kernels of PTX that was made."""
     kernels = {found[1]: found[0] for found in _ENTRY.finditer(made.text)}
     return Compiled(kernels, _ENTRY.sub("", made.text), made.kernels)
 
@@ -113,8 +123,9 @@ def run_code(
     Raises LaunchError."""
     held: dict[str, Any] = {name: np.ascontiguousarray(data).reshape(-1).copy() for name, data in arrays.items()}
     held.update(_workspace(code, sizes))
-    faults: list[FoundFault] = []
-    paths: list[Path] = []
+    own = {str(Path(FILE).absolute()): FILE}
+    faults: list[Fault] = []
+    paths: list[Way] = []
     spent = 0
     for step in code.steps:
         path = taken(step, sizes, alignment or {})
@@ -129,7 +140,8 @@ def run_code(
             arguments = _arguments(code, launch, held, scalars, sizes)
             shape = Launch((grid[0], grid[1], grid[2]), launch.block, launch.shared_at(sizes))
             result = run(program, shape, arguments, most_lane_steps=most_lane_steps, with_traffic=False)
-            faults += result.faults
+            found = faults_of(program, result, own)
+            faults += [each for each in found if each.kind not in HARMLESS]
             spent += result.lane_steps
             for name, data in result.outputs.items():
                 held[name] = np.asarray(data)

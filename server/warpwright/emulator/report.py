@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import PurePath
 
 from warpwright.emulator.launch import Run
 from warpwright.emulator.lines import place_of
@@ -35,6 +36,14 @@ def faults_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Fault
         else:
             merged[key] = replace(first, count=first.count + fault.count)
     return tuple(merged.values())
+
+
+def said(fault: Fault) -> str:
+    """A fault as the end of a sentence: `line 12: thread (0, 0, 0) of block (3, 0, 0) writes ...`."""
+    sentence = fault.message[:1].lower() + fault.message[1:].removesuffix(".")
+    if not fault.line:
+        return sentence
+    return f"line {fault.line} of {PurePath(fault.file).name}: {sentence}"
 
 
 def _fault(program: Program, found: FoundFault, own: Mapping[str, str]) -> Fault:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from warpwright.assist.engine import Engine
+from warpwright.assist.repair_task import compiler_said
 from warpwright.facts.model import Kernel, Program
 from warpwright.optimize.free_form import rewritten
 from warpwright.optimize.mending import Building, mended, rejection
@@ -47,7 +48,7 @@ def improve(
         if goal != "fix":
             until = f"until its file compiles: {rejected.reason}"
             raise RejectedError(f"{kernel.name} cannot be compared with anything {until}")
-        known = tuple(f"`{m.quoted.strip()}`: {m.text}" for m in rejected.messages if m.severity == "error")
+        known = compiler_said(rejected.messages)
         outcome = mended(program, kernel.name, building, progress, is_cancelled)
     else:
         known = tuple(f"{each.rule} at `{each.span.one_line}`: {each.message}" for each in findings)

@@ -70,7 +70,6 @@ class _Product:
 
 _CUBIN = _Product("cubin", "kernel.cubin", ("-cubin", "-lineinfo", "-Xptxas", "-v", "--keep"))
 _PTX = _Product("PTX file", "kernel.ptx", ("-ptx", "-lineinfo"))
-_ROUGH_PTX = _Product("PTX file", "kernel.ptx", ("-ptx",))
 _FAST_COMPILE = "-Ofc=mid"
 """nvcc's option to leave out what takes it long (NVIDIA CUDA Compiler Driver, `--Ofast-compile`)."""
 _FAST_COMPILE_SINCE = 13
@@ -140,10 +139,9 @@ def compile_ptx(
 
 
 def compile_rough_ptx(source: Source, *, arch: str = "sm_90") -> CompiledPtx:
-    """PTX as of `compile_ptx`, hardly optimised and without source lines, in a fifth of the time: for many kernels that
-    are only emulated."""
+    """PTX as of `compile_ptx`, hardly optimised, in a fifth of the time: for many kernels that are only emulated."""
     toolchain = find_toolchain()
-    product = _ROUGH_PTX
+    product = _PTX
     if isinstance(toolchain, Toolchain) and int(toolchain.version.partition(".")[0]) >= _FAST_COMPILE_SINCE:
         product = replace(product, options=(*product.options, _FAST_COMPILE))
     return _ptx(*_compile(source, product, arch, (), COMPILE_SECONDS, never_cancelled, None))

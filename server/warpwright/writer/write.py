@@ -19,7 +19,7 @@ from warpwright.writer.scatter import filling
 from warpwright.writer.text import broken
 from warpwright.writer.types import headers_for
 
-__all__ = ["ScheduleError", "alternatives", "file_text", "instances_text", "plain", "written"]
+__all__ = ["ScheduleError", "alternatives", "file_text", "in_lines", "instances_text", "plain", "written"]
 
 
 def plain(formula: Formula, name: str) -> Code:
@@ -89,8 +89,9 @@ def _kernels(kernels: Sequence[Kernel], codes: Sequence[Code]) -> list[str]:
     headers += ["cuda_runtime.h", *headers_for(types)]
     includes = "\n".join(f"#include <{each}>" for each in headers)
     helpers = helper_texts(called)
-    return [includes, "namespace {", *helpers, *(_in_lines(each.text) for each in kernels)]
+    return [includes, "namespace {", *helpers, *(in_lines(each.text) for each in kernels)]
 
 
-def _in_lines(text: str) -> str:
+def in_lines(text: str) -> str:
+    """The text of a kernel as a file has it: no line is too long."""
     return "\n".join(part for line in text.split("\n") for part in broken(line))

@@ -18,6 +18,7 @@ from typing import Any
 from warpwright.emulator.agreement import compare, is_spread
 from warpwright.emulator.drawn import as_type
 from warpwright.emulator.launch import LaunchError
+from warpwright.emulator.report import said
 from warpwright.emulator.values import POISONS, SCALAR_FACTOR, Change, arguments_of, numbers
 from warpwright.problems.model import Case
 from warpwright.problems.types import element_type
@@ -25,7 +26,7 @@ from warpwright.progress import IsCancelled
 from warpwright.syntax.encoding import decoded
 from warpwright.verify.child import Event
 from warpwright.verify.emulated.comparison import Comparison
-from warpwright.verify.emulated.events import case_event, said, unsafe, unsupported
+from warpwright.verify.emulated.events import case_event, unsafe, unsupported
 from warpwright.verify.emulated.outputs import Moved, Ran, arrays_of, outputs_of, tolerance_for, written_of
 from warpwright.verify.tried import EVERY_DISTRIBUTION
 

@@ -36,7 +36,7 @@ from warpwright.emulator.launch import (
     run,
 )
 from warpwright.emulator.program import Program
-from warpwright.emulator.report import faults_of
+from warpwright.emulator.report import faults_of, said
 from warpwright.emulator.values import (
     POISONS,
     Alteration,
@@ -59,7 +59,7 @@ from warpwright.progress import CancelledError, IsCancelled, never_cancelled
 from warpwright.toolchain.names import demangle
 from warpwright.verify.child import Event
 from warpwright.verify.emulated.dependence import changes_of, dependence_events
-from warpwright.verify.emulated.events import case_event, said, unsafe, unsupported
+from warpwright.verify.emulated.events import case_event, unsafe, unsupported
 from warpwright.verify.emulated.outputs import (
     PERTURBATIONS,
     Moved,

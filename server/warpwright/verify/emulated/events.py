@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 
 from warpwright.emulator.agreement import Difference
-from warpwright.facts.profile import Fault
 from warpwright.verify.child import Event
 
 
@@ -32,11 +30,3 @@ def unsupported(reason: str) -> Event:
 
 def unsafe(reason: str) -> Event:
     return {"event": "case", "ok": False, "unsafe": True, "reason": reason, "max_abs": None, "max_rel": None}
-
-
-def said(fault: Fault) -> str:
-    """A fault as the end of a sentence: `line 12: thread (0, 0, 0) of block (3, 0, 0) writes ...`."""
-    sentence = fault.message[:1].lower() + fault.message[1:].removesuffix(".")
-    if not fault.line:
-        return sentence
-    return f"line {fault.line} of {PurePath(fault.file).name}: {sentence}"

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from warpwright.emulator.agreement import changed_from, compare, largest_size
 from warpwright.emulator.launch import Launch, LaunchError, Run, run
-from warpwright.emulator.report import faults_of
+from warpwright.emulator.report import faults_of, said
 from warpwright.emulator.values import POISONS, arguments_of, variables_of
 from warpwright.facts.profile import Fault, FaultKind
 from warpwright.problems.model import Case
 from warpwright.progress import IsCancelled
 from warpwright.verify.child import Event
-from warpwright.verify.emulated.events import case_event, said, unsafe
+from warpwright.verify.emulated.events import case_event, unsafe
 from warpwright.verify.emulated.outputs import arrays_of, outputs_of
 from warpwright.verify.run import at
 

@@ -1,0 +1,118 @@
+"""Mistakes are made in kernels that are right, and each repair is one that a tool asked for and the server takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.upskill import ran
+from warpwright.assist.blocks import Proposal, read_blocks
+from warpwright.facts.analyze import analyze
+from warpwright.syntax.source import Source
+from warpwright_upskill.bugs import KINDS, bugs_of
+from warpwright_upskill.examples import HELD_OUT, TRAIN, Example, read_examples
+from warpwright_upskill.judge_repairs import copied, judge_repair
+from warpwright_upskill.render import render
+from warpwright_upskill.repairs import HELD_OUT_FAMILIES, repaired_answer
+from warpwright_upskill.symptoms import Written, verdicts
+
+SUMS = """\
+__global__ void sums(const float* a, float* b, int R, int C) {
+    __shared__ float partial[256];
+    const int r = blockIdx.x;
+    float sum = 0.0f;
+    for (int c = threadIdx.x; c < C; c += blockDim.x) {
+        sum += a[r * C + c];
+    }
+    partial[threadIdx.x] = sum;
+    __syncthreads();
+    for (int d = 128; d > 0; d /= 2) {
+        if (threadIdx.x < d) partial[threadIdx.x] += partial[threadIdx.x + d];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) atomicAdd(&b[r], __shfl_sync(0xffffffff, partial[0], 0) / static_cast<float>(C));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def repairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("repairs") / "repairs.jsonl"
+    ran("repairs", "--count", "3", "--workers", "1", "--out", path)
+    return path
+
+
+def test_each_mistake_changes_the_text_in_one_place() -> None:
+    bugs = bugs_of(SUMS)
+    assert {"barrier", "divergent-barrier", "mask", "stride", "accumulate", "halving", "atomic"} <= {
+        bug.kind for bug in bugs
+    }
+    assert len({bug.kind for bug in bugs}) >= 18 and {bug.kind for bug in bugs} <= set(KINDS)
+    for bug in bugs:
+        assert bug.text != SUMS and abs(len(bug.text) - len(SUMS)) < 80
+    assert bugs_of(SUMS) == bugs
+
+
+def test_comments_are_left_alone() -> None:
+    assert not bugs_of("// __syncthreads();\n#pragma unroll (threadIdx.x + 1);\n")
+
+
+@pytest.mark.nvcc
+def test_what_is_kept_was_said_by_a_tool_and_is_repaired_by_its_edits(repairs: Path) -> None:
+    examples = read_examples(repairs)
+    assert len(examples) > 4
+    for example in examples:
+        assert example.message and example.reasoning_steps
+        (kernel, *_) = analyze(Source("kernel.cu", example.source.encode())).defined_kernels
+        proposal = read_blocks(repaired_answer(example), kernel)
+        assert isinstance(proposal, Proposal)
+        assert kernel.source.edited(list(proposal.edits)).text() == example.cuda_kernel
+        assert (example.provenance.family in HELD_OUT_FAMILIES) == (example.split == HELD_OUT)
+    assert {example.split for example in examples} == {TRAIN, HELD_OUT}
+
+
+@pytest.mark.nvcc
+def test_a_race_is_said_by_the_lines_of_the_kernel() -> None:
+    written = Written("b: i32  h: i32[64]\nh[b[i]] = sum[i] 1", "written", "bins_1x1", "bins_1x1_gathered")
+    barrier = next(bug for bug in bugs_of(written.text()) if bug.kind == "barrier")
+    right, wrong = verdicts([(replace(written, name="bins_1x2", kernel=""), ""), (written, barrier.text)])
+    assert right.status == "correct"
+    assert wrong.status == "wrong" and "with no __syncthreads() between" in wrong.said[0]
+    (place,) = re.findall(r"line (\d+): ", wrong.said[0])
+    assert "atomicAdd" in barrier.text.splitlines()[int(place) - 1]
+
+
+@pytest.mark.nvcc
+def test_it_is_asked_as_the_server_asks(repairs: Path) -> None:
+    example = read_examples(repairs)[0]
+    rendered = render(example)
+    assert rendered is not None
+    assert rendered.prompt.startswith("// Task: make the kernel be correct\n// Kernel\n")
+    assert example.source.strip() in rendered.prompt
+    assert rendered.answer == repaired_answer(example)
+
+
+@pytest.mark.nvcc
+def test_a_judge_tells_a_repair_from_none(repairs: Path) -> None:
+    examples = read_examples(repairs)
+    wrong = next(each for each in examples if each.metrics.by.startswith("the emulator"))
+    rejected = next(each for each in examples if each.metrics.by == "nvcc")
+    for example in (wrong, rejected):
+        judged = judge_repair(example, repaired_answer(example))
+        assert judged.is_right, judged
+    assert not judge_repair(wrong, "I would add a barrier.").is_right
+    assert not judge_repair(rejected, copied(rejected, [wrong])).is_right
+
+
+@pytest.mark.nvcc
+def test_it_is_the_same_again_and_goes_on_where_it_was_stopped(repairs: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.jsonl"
+    ran("repairs", "--count", "3", "--workers", "1", "--out", again)
+    assert again.read_bytes() == repairs.read_bytes()
+    (part,) = again.with_suffix(".1.parts").glob("*.jsonl")
+    kept: list[Example] = read_examples(part)
+    part.write_text("".join(part.read_text("utf-8").splitlines(keepends=True)[:2]), encoding="utf-8")
+    ran("repairs", "--count", "3", "--workers", "1", "--out", again)
+    assert read_examples(again) == kept[:2]
