@@ -70,7 +70,7 @@ def judged(prompt: Prompt, answer: str) -> Verdict:
     orders = _orders(prompt, formula, signature, cases[0])
     if isinstance(orders, Verdict):
         return orders
-    verdicts = [Verdict("inputs", "The formula's inputs are not those that are asked for.")]
+    verdicts: list[Verdict] = []
     reference = reference_of(formula)
     tried = islice(assignments(prompt, formula, signature, verdicts), MOST_TRIED)
     fitting = (each for each in tried if _fits(formula, orders, each, cases[0], verdicts))
@@ -79,7 +79,8 @@ def judged(prompt: Prompt, answer: str) -> Verdict:
         if verdict.right:
             return verdict
         verdicts.append(verdict)
-    return max(verdicts, key=lambda each: _HOW_FAR.index(each.kind))
+    other = Verdict("inputs", "The formula's inputs are not those that are asked for.")
+    return max(verdicts, key=lambda each: _HOW_FAR.index(each.kind), default=other)
 
 
 # What the reference gives

@@ -111,15 +111,15 @@ class Nearest:
 
 
 def adapted(text: str, comment: str, given: str) -> str:
-    """A formula in the names and types of a signature; without one, in the type that the comment names. As it is where
-    that makes no formula."""
+    """A formula in the names and types of a signature; without one, in the type that the comment names, else f32. As it
+    is where that makes no formula."""
     try:
         signature = parameters(given)
         if any(each.pointer for each in signature):
             made = _typed(_renamed(text, _names(formula_of(text), signature)), signature)
         else:
             kinds = [kind for kind, words in _TYPES if re.search(rf"\b({words})\b", comment, re.IGNORECASE)]
-            made = in_type(text, kinds[0]) if kinds else text
+            made = _in_floats(text, kinds[0] if kinds else "f32")
         formula_of(made)
         return printed_in_one_line(parse(made))
     except FormulaError:
@@ -161,6 +161,14 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
         parts.append(every.get(stem, stem) + dot + field if token.kind == "name" else token.text)
         end = token.at + len(token.text)
     return "".join(parts)
+
+
+def _in_floats(text: str, kind: str) -> str:
+    """The formula with arrays of one type of floating point."""
+    written = parse(text)
+    floats = [name for name, _ in _TYPES]
+    plain = [replace(each, type="f32") if each.type in floats else each for each in written.declarations]
+    return in_type(printed_in_one_line(replace(written, declarations=tuple(plain))), kind)
 
 
 def _typed(text: str, signature: tuple[Parameter, ...]) -> str:

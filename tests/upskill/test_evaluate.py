@@ -113,6 +113,7 @@ def test_as_json_through_the_command(prompts: Path, corpus: Path, tmp_path: Path
         ("y[x] = a[x]", "", "const float* x, float* y", "y[x_2] = x[x_2]"),
         ("y[i] = 2 * x[i]", "", "const half* x, half* y", "x: f16, y: f16, y[i] = 2 * x[i]"),
         ("y[i] = 2 * x[i]", "in half precision", "", "x: f16, y[i] = 2 * x[i]"),
+        ("x: f64, y[i] = 2 * x[i]", "of each", "", "x: f32, y[i] = 2 * x[i]"),
         ("y[i] = 2 * x[i]", "", "int n", "y[i] = 2 * x[i]"),
         ("y[i] = sum[j] x[i, j]", "", "nonsense((", "y[i] = sum[j] x[i, j]"),
     ],
