@@ -142,6 +142,8 @@ def ceiling(count: Expr, size: int) -> Expr:
     """How many groups of `size` hold `count`."""
     if size == 1:
         return count
+    if is_constant(count):
+        return Num(-(-at_sizes(count, {}) // size))
     return Call("//", (Call("+", (count, Num(size - 1))), Num(size)))
 
 

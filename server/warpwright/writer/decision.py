@@ -9,12 +9,12 @@ from itertools import chain
 
 from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.tree import Call, Expr, Name, Num, walk
-from warpwright.writer.code import MOST_INDEX, Path, Step
+from warpwright.writer.code import MOST_INDEX, Launch, Path, Step
 
 LEVELS = {"*": 3, "//": 3, "%": 3, "+": 2, "-": 2, "<=": 1, "<": 1, ">=": 1, ">": 1, "==": 1}
 """How tightly an operator binds."""
 _SIGNS = {"//": "/"}
-_NAMES = {"small": "is_small", "packed": "is_packed", "rest": "has_rests"}
+_NAMES = {"small": "fits_int", "packed": "is_packed", "aligned": "are_aligned"}
 
 
 def host(node: Expr, least: int = 0) -> str:
@@ -26,7 +26,7 @@ def host(node: Expr, least: int = 0) -> str:
     if is_constant(node):
         value = at_sizes(node, {})
         below = MOST_INDEX - value
-        return f"INT_MAX{f' - {below}' if below else ''}" if 0 <= below < 1 << 20 else str(value)
+        return f"INT_MAX{f' - {below}' if below else ''}" if 0 <= below < 1 << 24 else str(value)
     match node:
         case Name(name=name):
             return name
@@ -59,7 +59,8 @@ class Decision:
 
 def decided(step: Step) -> Decision:
     """What decides between the paths of a step."""
-    names = {name: value for name, value in step.names.items() if not is_constant(value)}
+    count = {"elements": step.count} if isinstance(step.count, Call) else {}
+    names = {name: value for name, value in {**count, **step.names}.items() if not is_constant(value)}
     paths = tuple(_with_names(each, names) for each in step.paths)
     numbers: list[tuple[str, str]] = []
     named_here: dict[Expr, Expr] = {}
@@ -79,7 +80,12 @@ def decided(step: Step) -> Decision:
 def _with_names(path: Path, names: Mapping[str, Expr]) -> Path:
     """The path with the names of expressions in their place."""
     named: dict[Expr, Expr] = {value: Name(name) for name, value in names.items()}
-    launches = tuple(replace(each, grid=(_replaced(each.grid[0], named), *each.grid[1:])) for each in path.launches)
+
+    def with_names(launch: Launch) -> Launch:
+        x, y, z = (_replaced(each, named) for each in launch.grid)
+        return replace(launch, grid=(x, y, z))
+
+    launches = tuple(map(with_names, path.launches))
     return replace(path, launches=launches, conditions=tuple(_replaced(each, named) for each in path.conditions))
 
 
@@ -98,12 +104,13 @@ def _replaced(node: Expr, named: Mapping[Expr, Expr]) -> Expr:
 
 
 def _tests(path: Path) -> dict[str, tuple[str, ...]]:
-    """The tests of a path by kind: that rows are whole packs which begin where one may, that they are not, that indices
-    of 32 bits reach all."""
-    found: dict[str, list[str]] = {"packed": [], "small": [], "rest": [], "other": []}
+    """The tests of a path by kind: that rows are whole packs which begin where one may, that arrays do, that indices of
+    32 bits reach all."""
+    found: dict[str, list[str]] = {"packed": [], "aligned": [], "small": [], "other": []}
     for each in path.conditions:
         found[_kind(each)].append(host(each, 1))
-    found["packed"] += [f"is_aligned({name}, {size})" for name, size in path.aligned.items()]
+    aligned = [f"is_aligned({name}, {size})" for name, size in path.aligned.items()]
+    found["packed" if found["packed"] else "aligned"] += aligned
     return {kind: tuple(tests) for kind, tests in found.items()}
 
 
@@ -113,6 +120,4 @@ def _kind(test: Expr) -> str:
             return "packed"
         case Call(name="<=", args=(_, most)) if host(most).startswith("INT_MAX"):
             return "small"
-        case Call(name=">=", args=(_, Num(value=1))):
-            return "rest"
     return "other"

@@ -7,7 +7,7 @@ from collections import Counter
 from warpwright.formulas.bounds import polynomial
 from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.model import Formula, Tensor
-from warpwright.formulas.tree import Expr, Num, product
+from warpwright.formulas.tree import Call, Expr, Num, product
 from warpwright.formulas.types import TYPES, computed
 from warpwright.writer.code import Code, Kernel, Launch, Path, Step
 from warpwright.writer.decision import LEVELS, decided, host
@@ -34,8 +34,11 @@ bool has_shared(Kernel* kernel, int bytes) {
     cudaGetLastError();  // another path is taken instead
     return false;
 }""",
-    "grid_of": """// More blocks than a grid holds become none, and the launch fails.
-inline unsigned grid_of(long long blocks) { return blocks <= INT_MAX ? static_cast<unsigned>(blocks) : 0; }""",
+    "grid_of": """// The blocks for `count` elements. More than a grid holds become none, and the launch fails.
+inline unsigned grid_of(long long count, int per_block = 1) {
+    const long long blocks = (count + per_block - 1) / per_block;
+    return blocks <= INT_MAX ? static_cast<unsigned>(blocks) : 0;
+}""",
 }
 """Functions on the host, by name; a text has those that it calls."""
 
@@ -65,21 +68,21 @@ def launch_function(code: Code) -> str:
     text = Text()
     if code.temporaries:
         sizes = [f"long long {name}" for name in code.formula.sizes]
-        text("// How many bytes of memory on the device the launch function needs between its kernels.")
+        text("// The bytes of device memory that the launch function needs for what its kernels hand on to each other.")
         head = listed(sizes, f'extern "C" size_t {code.name}_workspace(', ") {")
         _lines(text, head)
-        text("    size_t bytes = 0;")
-        for each in code.temporaries:
-            text(f"    bytes += {_bytes(each)};  // {each.name}")
-        text("    return bytes;")
+        parts = "\n            + ".join(map(_bytes, code.temporaries))
+        text(f"    return {parts};")
         text("}")
         text()
     _lines(text, [f"// {each}" for each in code.formula.promises])
     _lines(text, listed(signature(code), f'extern "C" cudaError_t {code.name}(', ") {"))
     text.depth += 1
     tests = [f"!are_countable({{{', '.join(each)}}})" for each in _products(code)]
-    for line in _broken("if (", tests, 116, ") return cudaErrorInvalidValue;", "||") if tests else []:
-        text(line)
+    refused = _broken("if (", tests, 116, ") return cudaErrorInvalidValue;", "||") if tests else []
+    if len(refused) > 1:
+        refused = [*_broken("if (", tests, 116, ") {", "||"), "    return cudaErrorInvalidValue;", "}"]
+    _lines(text, refused)
     if code.temporaries:
         text("char* place = static_cast<char*>(workspace);")
     for number, each in enumerate(code.temporaries):
@@ -111,12 +114,9 @@ def _lines(text: Text, lines: list[str]) -> None:
 
 
 def _bytes(tensor: Tensor) -> str:
-    size = TYPES[tensor.type].bits // 8
-    return (
-        f"aligned_bytes({host(product([*tensor.extents]), LEVELS['*'])} * {size})"
-        if tensor.extents
-        else "aligned_bytes(16)"
-    )
+    elements = product([*tensor.extents])
+    count = "" if elements == Num(1) else f"{host(elements, LEVELS['*'])} * "
+    return f"aligned_bytes({count}sizeof({NAMES[tensor.type]}))"
 
 
 def _step(text: Text, code: Code, step: Step) -> None:
@@ -185,6 +185,9 @@ def _path(text: Text, code: Code, path: Path) -> None:
         args = [_argument(code, kernel, each, name) for name in kernel.parameters]
         called = _called(code, each)
         head = f"{called}<<<{_dim3(each.grid)}, {_block(each.block)}, {_shared(each)}, stream>>>("
+        if 4 * text.depth + len(head) > 120:
+            text(called)
+            head = f"        {head.removeprefix(called)}"
         _lines(text, listed(args, head, ");", 116 - 4 * text.depth))
 
 
@@ -201,8 +204,17 @@ def _dim3(grid: tuple[Expr, Expr, Expr]) -> str:
     used = list(grid)
     while len(used) > 1 and used[-1] == Num(1):
         used.pop()
-    texts = [host(each) if is_constant(each) else f"grid_of({host(each)})" for each in used]
+    texts = [host(each) if is_constant(each) else f"grid_of({_blocks(each)})" for each in used]
     return texts[0] if len(texts) == 1 else f"dim3({', '.join(texts)})"
+
+
+def _blocks(size: Expr) -> str:
+    match size:
+        case Call(name="//", args=(Call(name="+", args=(count, Num(value=int(more)))), Num(value=int(each)))) if (
+            more == each - 1
+        ):
+            return f"{host(count)}, {each}"
+    return host(size)
 
 
 def _block(block: tuple[int, int, int]) -> str:

@@ -22,7 +22,7 @@ typeid typename union unsigned using virtual void volatile wchar_t while xor xor
 _CUDA = """
 threadIdx blockIdx blockDim gridDim warpSize dim3 cudaStream_t cudaError_t int8_t int16_t int32_t int64_t uint8_t
 uint16_t uint32_t uint64_t size_t std thrust half nullptr_t INFINITY NAN INT_MIN LLONG_MIN M_PI stream workspace place
-is_packed is_small has_rests Index value
+is_packed fits_int are_aligned elements Index value
 lane warp block row rows mask abs min max main errno assert
 j0 j1 pack turning along across batch is_row is_result wanted part total values before so_far kParts
 from word packed kWord kWords kGranule kBodies kCols kLanes kOuts kRows kStep kTile kPerLane kVector kPacks kSide

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from warpwright.formulas.bounds import Polynomial, expression, polynomial, times
@@ -91,25 +92,24 @@ def unique(conditions: Iterable[Expr]) -> tuple[Expr, ...]:
 
 def _follows(one: Expr, other: Expr) -> bool:
     """Whether a limit follows from another one."""
-    limit, stricter = _limit(one), _limit(other)
-    if limit is None:
+    looser, stricter = _limit(one), _limit(other)
+    if looser is None or stricter is None or looser == stricter or stricter[1] > looser[1]:
         return False
-    if stricter is None or stricter[2] > limit[2] or stricter[1] < limit[1]:
-        return False
-    names = list(stricter[0])
-    for each in limit[0]:
-        if each not in names:
+    left = dict(stricter[0])
+    for names, factor in looser[0].items():
+        larger = next((each for each in left if left[each] >= factor and not Counter(names) - Counter(each)), None)
+        if larger is None:
             return False
-        names.remove(each)
-    return (sorted(limit[0]), limit[1:]) != (sorted(stricter[0]), stricter[1:])
+        del left[larger]
+    return True
 
 
-def _limit(condition: Expr) -> tuple[tuple[str, ...], int, int] | None:
-    """Of `2 * R * C <= 100`: the names, the factor and the limit."""
+def _limit(condition: Expr) -> tuple[Polynomial, int] | None:
+    """Of `2 * R * C + 1 <= 100`: the products with their factors, and the limit of their sum, 99."""
     match condition:
-        case Call(name="<=", args=(product_, Num(value=int(limit)))):
-            terms = polynomial(product_)
-            if terms is not None and len(terms) == 1:
-                ((names, factor),) = terms.items()
-                return names, factor, limit
+        case Call(name="<=", args=(sum_, Num(value=int(limit)))):
+            terms = polynomial(sum_)
+            if terms and all(factor > 0 for names, factor in terms.items() if names):
+                rest = terms.pop((), 0)
+                return terms, limit - rest
     return None

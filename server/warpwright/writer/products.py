@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.normal import tensors_of
 from warpwright.formulas.tree import Call, Expr, Num, Reduce, product
@@ -77,7 +78,7 @@ def products(
         return next(filter(None, refusals))
     plain, step = pointwise(formula, group, f"{name}_general")
     kernels: list[Kernel] = []
-    narrow = Call("<", (Call("min", (made.extents["row"], made.extents["col"])), Num(_THIN)))
+    narrow = _is_thin(made.extents["row"], made.extents["col"])
     many = Call(">=", (product([formula.dims[each] for each in group.dims]), Num(_MANY)))
     paths = [
         replace(each, conditions=(narrow, many, *each.conditions), reason="Tiles would be mostly empty.")
@@ -98,6 +99,13 @@ def products(
         names |= more.names
     steps = [Step((*paths, *step.paths), step.count, names)]
     return [*kernels, plain], steps, between
+
+
+def _is_thin(*sides: Expr) -> Expr:
+    """A test whether any side is short."""
+    open_ones = [each for each in dict.fromkeys(sides) if not is_constant(each) or at_sizes(each, {}) < _THIN]
+    least = open_ones[0] if len(open_ones) == 1 else Call("min", tuple(open_ones or map(Num, (_THIN, _THIN))))
+    return Call("<", (least, Num(_THIN)))
 
 
 def _with_free_names(formula: Formula, group: Group) -> tuple[Formula, Group, Mapping[str, str]]:
@@ -148,8 +156,10 @@ def _one_by_one(
 def _core(made: ProductText, schedule: CoreProduct, name: str, label: str, is_last: bool) -> Layout:
     scope, sums = made.scope(), NAMES[made.sum_type.name]
     parts_text = f"{sums}* __restrict__ part_sums"
-    shared = {made.parts_name: parts_text} if schedule.split else {}
-    described, parameters = made.core(f"{name}_kernel", scope, shared, is_split=schedule.split)
+    depth = made.extents["depth"]
+    is_split = schedule.split and not (is_constant(depth) and at_sizes(depth, {}) < 2 * LEAST_DEPTH)
+    shared = {made.parts_name: parts_text} if is_split else {}
+    described, parameters = made.core(f"{name}_kernel", scope, shared, is_split=is_split)
     body = core_product(described, schedule)
     kernels = [kernel_of(made, scope, f"{name}_kernel", body, parameters, {"load_or_zero", "store_pack"})]
     tiles = made.tiles(schedule.tile_m, schedule.tile_n)
@@ -163,9 +173,9 @@ def _core(made: ProductText, schedule: CoreProduct, name: str, label: str, is_la
     enough = () if is_last else (Call(">=", (tiles, Num(schedule.places * 3 // 4))),)
     paths: list[Path] = []
     between: tuple[Tensor, ...] = ()
-    if schedule.split:
+    if is_split:
         rest = Call("%", (tiles, Num(schedule.places)))
-        parts = parts_of(rest, made.extents["depth"], schedule)
+        parts = parts_of(rest, depth, schedule)
         own, total_scope = f"{name}_total", made.scope()
         described, parameters = made.core(
             own, total_scope, {made.parts_name: f"const {parts_text}"}, is_split=True, is_total=True
@@ -173,7 +183,7 @@ def _core(made: ProductText, schedule: CoreProduct, name: str, label: str, is_la
         body = total_kernel(described, schedule)
         kernels.append(kernel_of(made, total_scope, own, body, parameters, {"load_pack"}))
         size = schedule.tile_m * schedule.tile_n
-        deep = Call("//", (made.extents["depth"], Num(LEAST_DEPTH)))
+        deep = Call("//", (depth, Num(LEAST_DEPTH)))
         most = Call("min", (Num(schedule.places), Call("*", (tiles, deep))))
         between = (Tensor(made.parts_name, made.sum_type.name, (most, Num(size)), "out"),)
         blocks = Call("+", (Call("-", (tiles, rest)), Call("*", (rest, parts))))

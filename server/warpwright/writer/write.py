@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from warpwright.formulas.functions import FUNCTIONS
 from warpwright.formulas.model import Formula
 from warpwright.formulas.normal import normal, tensors_of
 from warpwright.schedules.model import Schedule
@@ -20,6 +22,17 @@ from warpwright.writer.text import broken
 from warpwright.writer.types import headers_for
 
 __all__ = ["ScheduleError", "alternatives", "file_text", "in_lines", "instances_text", "plain", "written"]
+
+_MATHS = "|".join(each for each, function in FUNCTIONS.items() if function.result == "float" or each.startswith("f"))
+_HEADERS = {
+    "algorithm": re.compile(r"std::(?:min|max)\b"),
+    "climits": re.compile(r"\b(?:INT|LLONG)_(?:MIN|MAX)\b"),
+    "cmath": re.compile(rf"\b(?:INFINITY|NAN|M_PI|isnan|isinf|isfinite|(?:{_MATHS}|ceil|rint|trunc|pow)f?\()"),
+    "cstdint": re.compile(r"\bu?int(?:8|16|32|64|ptr)_t\b"),
+    "cuda_pipeline.h": re.compile("__pipeline_"),
+    "initializer_list": re.compile("std::initializer_list"),
+}
+"""Headers beside those of types, by what of them a text names."""
 
 
 def plain(formula: Formula, name: str) -> Code:
@@ -65,31 +78,34 @@ def file_text(*codes: Code) -> str:
     """The whole file, of one formula or several: includes, helpers, kernels, launch functions."""
     launches = [launch_function(code) for code in codes]
     host = [text for name, text in HOST_HELPERS.items() if any(f"{name}(" in each for each in launches)]
-    parts = [*_kernels([each for code in codes for each in code.kernels], codes), *host, "}  // namespace"]
-    return "\n\n".join([*(each.rstrip() for each in parts), *launches]) + "\n"
+    parts = [*_kernels([each for code in codes for each in code.kernels]), *host, "}  // namespace"]
+    return _file([*(each.rstrip() for each in parts), *launches], codes)
 
 
 def instances_text(codes: Sequence[Code], launches: Iterable[Launch]) -> str:
     """The kernels of these launches alone, for a compiler that is to make no other instances of templates."""
     called = dict.fromkeys((each.kernel, each.arguments) for each in launches)
     names = {kernel for kernel, _ in called}
-    parts = _kernels([each for code in codes for each in code.kernels if each.name in names], codes)
+    parts = _kernels([each for code in codes for each in code.kernels if each.name in names])
     instances = [f"{kernel}<{', '.join(arguments)}>" if arguments else kernel for kernel, arguments in called]
     listed = ",\n".join(f"    reinterpret_cast<const void*>({each})" for each in instances)
     parts += ["}  // namespace", f"const void* const kernels[] = {{\n{listed}}};"]
-    return "\n\n".join(each.rstrip() for each in parts) + "\n"
+    return _file([each.rstrip() for each in parts], codes)
 
 
-def _kernels(kernels: Sequence[Kernel], codes: Sequence[Code]) -> list[str]:
-    """The beginning of a file: includes, and in a namespace that is left open helpers and kernels."""
-    types = {each for kernel in kernels for each in kernel.types}
-    types |= {each.type for code in codes for each in code.formula.tensors.values()}
-    called = {each for kernel in kernels for each in kernel.helpers}
-    headers = ["algorithm", "climits", "cmath", "cstdint", *(["cuda_pipeline.h"] if "copy_pack" in called else [])]
-    headers += ["cuda_runtime.h", *headers_for(types)]
-    includes = "\n".join(f"#include <{each}>" for each in headers)
-    helpers = helper_texts(called)
-    return [includes, "namespace {", *helpers, *(in_lines(each.text) for each in kernels)]
+def _file(parts: Sequence[str], codes: Sequence[Code]) -> str:
+    """The parts behind the headers that they need."""
+    text = "\n\n".join(parts) + "\n"
+    types = {each.type for code in codes for each in code.formula.tensors.values()}
+    types |= {each for code in codes for kernel in code.kernels for each in kernel.types}
+    headers = {"cuda_runtime.h", *headers_for(types), *(name for name, needs in _HEADERS.items() if needs.search(text))}
+    return "\n".join(f"#include <{each}>" for each in sorted(headers)) + f"\n\n{text}"
+
+
+def _kernels(kernels: Sequence[Kernel]) -> list[str]:
+    """The beginning of a namespace, which is left open: helpers and kernels."""
+    helpers = helper_texts({each for kernel in kernels for each in kernel.helpers})
+    return ["namespace {", *helpers, *(in_lines(each.text) for each in kernels)]
 
 
 def in_lines(text: str) -> str:
