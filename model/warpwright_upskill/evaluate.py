@@ -38,6 +38,14 @@ from warpwright_upskill.options import existing_file, find_base, model_option
 from warpwright_upskill.plan_evaluation import ask_plans, asked_plans, fixed_order, plan_summary, right_by_chance
 from warpwright_upskill.prompts import Prompt, read_prompts
 from warpwright_upskill.references import prepare
+from warpwright_upskill.repair_evaluation import (
+    Answers,
+    ask_repairs,
+    asked_repairs,
+    from_engine,
+    from_known,
+    repair_summary,
+)
 from warpwright_upskill.speed import measured
 from warpwright_upskill.systems import (
     MAX_TOKENS,
@@ -133,6 +141,8 @@ def table(systems: dict[str, dict[str, Any]], tries: int) -> Table:
     row("plans that are valid", "plans", "valid", of="plans")
     row("plans that name the best rewrite first", "plans", "right_first", of="plans")
     row("estimates within a factor of 1.5", "plans", "estimates_within_1.5", of="estimates")
+    row("repairs right at first", "repairs", "right_at_first", of="repairs")
+    row("repairs right within 4", "repairs", "right_within", of="repairs")
     row("first token, ms", "speed", "idle", "first_token_ms")
     row("tokens per second", "speed", "idle", "tokens_per_second")
     row("tokens per second beside two busy processes", "speed", "beside_two_busy", "tokens_per_second")
@@ -166,7 +176,9 @@ def _named(argument: str) -> str:
 
 @click.command(help=__doc__)
 @click.option("--prompts", "where", type=click.Path(path_type=Path), default=_PROMPTS, show_default=True)
-@click.option("--examples", type=click.Path(path_type=Path), help="JSON lines whose held-out plans are asked for, too.")
+@click.option(
+    "--examples", type=click.Path(path_type=Path), help="JSON lines whose held-out plans and repairs are asked for."
+)
 @click.option("--corpus", type=click.Path(path_type=Path), help="JSON lines in which `words` looks for formulas.")
 @click.option("--adapter", type=click.Path(path_type=Path), help="GGUF adapter; default: the installed one.")
 @click.option(
@@ -178,7 +190,7 @@ def _named(argument: str) -> str:
 @click.option(
     "--tries", default=8, show_default=True, type=click.IntRange(1, 64), help="Answers for a prompt, at most."
 )
-@click.option("--limit", default=0, help="Ask about so many prompts, and so many plans, evenly spaced; 0 is all.")
+@click.option("--limit", default=0, help="Ask for so many of each, evenly spaced; 0 is all.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON file to write.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @model_option
@@ -199,11 +211,9 @@ def main(
     model: str | None,
 ) -> None:
     prompts = spread(read_prompts(where), limit)
-    plans = (
-        spread([each for each in asked_plans(read_examples(examples)) if each.split == HELD_OUT], limit)
-        if (examples)
-        else []
-    )
+    known = read_examples(examples) if examples else []
+    held = [each for each in known if each.split == HELD_OUT]
+    plans, repairs = spread(asked_plans(held), limit), spread(asked_repairs(held), limit)
     wanted = ask or _there(model, adapter, corpus, endpoint)
     if TAUGHT in wanted:
         adapter = adapter or find_adapter(find_base(model))
@@ -231,16 +241,19 @@ def main(
         for name in (each for each in (BASE, TAUGHT) if each in wanted):
             with asked_model(model, adapter if name == TAUGHT else None) as local:
                 results[name] = asked(local) | _plans(local.engine, name, plans)
+                results[name] |= _repairs(from_engine(local.engine), name, repairs, worker)
                 results[name]["speed"] = measured(local.engine, "" if name == TAUGHT else worked_examples())
         if ENDPOINT in wanted and endpoint is not None:
             key = os.environ.get(endpoint_key, "") if endpoint_key else ""
             larger = EndpointSystem(endpoint, endpoint_model, key)
             results[larger.name] = asked(larger)
+        if repairs:
+            results["nearest repair"] = _repairs(from_known(known), "nearest repair", repairs, worker)
     if plans:
         results["fixed order"] = {"plans": plan_summary([fixed_order(each) for each in plans])}
     report = {
         "what": f"answers to {len(prompts)} prompts by hand, {tries} tries at most; {len(plans)} plans "
-        f"(best first by chance: {right_by_chance(plans)})",
+        f"(best first by chance: {right_by_chance(plans)}); {len(repairs)} repairs",
         "command": shlex.join(["python", "-m", "warpwright_upskill.evaluate", *map(_named, sys.argv[1:])]),
         "date": datetime.now(UTC).date().isoformat(),
         "hardware": processor(),
@@ -278,6 +291,13 @@ def _plans(engine: Engine, name: str, plans: Sequence[Example]) -> dict[str, Any
         return {}
     with progress_bar(f"{name}: plans", len(plans)) as progress:
         return {"plans": plan_summary(ask_plans(engine, plans, progress))}
+
+
+def _repairs(answers: Answers, name: str, repairs: Sequence[Example], worker: Worker) -> dict[str, Any]:
+    if not repairs:
+        return {}
+    with progress_bar(f"{name}: repairs", len(repairs)) as progress:
+        return {"repairs": repair_summary(ask_repairs(answers, repairs, worker, progress))}
 
 
 def _prompts_hash(prompts: Sequence[Prompt]) -> str:

@@ -90,4 +90,7 @@ def _serve(pipe: Connection, prepare: Callable[[], object]) -> None:
             answer = False, "is nested too deep"
         except Exception as error:
             answer = False, f"{type(error).__name__}: {str(error).strip() or 'no message'}"
-        pipe.send(answer)
+        try:
+            pipe.send(answer)
+        except OSError:  # whoever asked is gone
+            return

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.command import run_command
-from support.upskill import ran, refused
+from support.upskill import KERNEL, ran, refused
 from warpwright.progress import silent
-from warpwright_upskill.examples import Example, Metrics, Provenance, write_json_lines
+from warpwright_upskill.examples import Example, Metrics, Provenance, read_examples, write_json_lines
 from warpwright_upskill.formula_evaluation import Asked, Kept, ask_all
 from warpwright_upskill.nearest import adapted
 from warpwright_upskill.prompts import read_prompts
 from warpwright_upskill.references import prepare
+from warpwright_upskill.repair_evaluation import ask_repairs, asked_repairs, repair_summary
 from warpwright_upskill.systems import EndpointSystem
 from warpwright_upskill.worker import Worker
 
@@ -194,6 +196,22 @@ def test_asks_nothing_twice(prompts: Path, endpoint: str, tmp_path: Path) -> Non
         assert len(Larger.asked) == 1
         ask_all(EndpointSystem(endpoint, "another"), read, 1, worker, Kept(kept), silent)
         assert len(Larger.asked) == 2
+
+
+def test_repairs_are_asked_for_four_times(lesson: Path) -> None:
+    """An answer that is none is judged as one that cannot be read."""
+    example = replace(read_examples(lesson)[0], task="repair", source=KERNEL, edits=(("a", "b"),), message="line 1: no")
+    asked: list[str] = []
+
+    def answers(example: Example) -> Iterator[str]:
+        while True:
+            asked.append(example.id)
+            yield "I would change it"
+
+    with Worker(prepare) as worker:
+        (found,) = ask_repairs(answers, asked_repairs([example]), worker, silent)
+    assert (found.right_at, found.status, len(asked)) == (0, "unreadable", 4)
+    assert repair_summary([found])["first_answers"] == {"unreadable": 1}
 
 
 @pytest.mark.llm
