@@ -136,11 +136,11 @@ def write_json_lines(path: Path, items: Iterable[Example | Rejected]) -> None:
             file.write(json.dumps(item.to_json(), ensure_ascii=False) + "\n")
 
 
-def read_examples(path: Path) -> list[Example]:
+def read_examples(path: Path, skip_rejected: bool = False) -> list[Example]:
     """The examples of one file. Raises StageError with the line for what cannot be read."""
     try:
         with path.open(encoding="utf-8") as file:
-            return list(_examples(path, file))
+            return list(_examples(path, (line for line in file if not skip_rejected or '"version"' in line)))
     except OSError as error:
         raise StageError(f"{path}: cannot be read ({error.strerror}); `collect` writes it.") from None
     except UnicodeDecodeError:
@@ -148,27 +148,29 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def _examples(path: Path, lines: Iterable[str]) -> Iterator[Example]:
-    names = {field.name for field in fields(Example)}
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            given = json.loads(line)
-            if given["version"] != VERSION:
-                raise StageError(
-                    f"{path}:{number}: is of version {given['version']}, not {VERSION}; run `collect` again."
-                )
-            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k in names}
-            values["provenance"] = Provenance(**given["provenance"])
-            values["metrics"] = Metrics(**given["metrics"])
-            values["question"] = given["question"] and _question(given["question"])
-            values["edits"] = tuple((str(original), str(updated)) for original, updated in given["edits"])
-            example = Example(**values)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise StageError(f"{path}:{number}: is no training example; run `collect` again.") from None
-        if example.task not in TASKS or example.split not in SPLITS:
-            raise StageError(f"{path}:{number}: has an unknown task or split; run `collect` again.")
-        yield example
+        if line.strip():
+            yield read_example(line, f"{path}:{number}")
+
+
+def read_example(line: str, where: str) -> Example:
+    """The example of a line. Raises StageError, which says `where`, for one that is none."""
+    names = {field.name for field in fields(Example)}
+    try:
+        given = json.loads(line)
+        if given["version"] != VERSION:
+            raise StageError(f"{where}: is of version {given['version']}, not {VERSION}; run `collect` again.")
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k in names}
+        values["provenance"] = Provenance(**given["provenance"])
+        values["metrics"] = Metrics(**given["metrics"])
+        values["question"] = given["question"] and _question(given["question"])
+        values["edits"] = tuple((str(original), str(updated)) for original, updated in given["edits"])
+        example = Example(**values)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise StageError(f"{where}: is no training example; run `collect` again.") from None
+    if example.task not in TASKS or example.split not in SPLITS:
+        raise StageError(f"{where}: has an unknown task or split; run `collect` again.")
+    return example
 
 
 def _question(given: dict[str, Any]) -> Question:

@@ -1,0 +1,56 @@
+"""All operators, read from the tables beside this module: a file for each family.
+
+A table has `shape`, `value`, `says` (a phrase a line; or `called`, the names of a function of one value) and what else
+an `Operator` has; `features` are lists of what may stand in a slot of the formula, each with the words for it.
+
+    [leaky_relu]
+    shape = 'map'
+    value = '{X} if {X} > 0 else {slope} * {X}'
+    says = '''
+    leaky relu of {x}, {slope}
+    '''
+    features.slope = [['0.01', '<slope 0.01|negative_slope=0.01>'], ['{alpha}', 'slope {alpha}']]
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from warpwright_upskill.requests.operators import Operator
+from warpwright_upskill.requests.phrases import lines
+
+FOLDER = Path(__file__).parent / "families"
+CALLED = """
+<compute|apply|evaluate|> {called} of <each|every> element of {x}
+<elementwise|pointwise|element-wise> {called} of {x}
+{called} of {x}
+apply {called} to {x} <elementwise|>
+{called} on {x}
+{x} -> {called}
+for each i: {called} of {x}[i]
+run {called} over the whole array {x}
+out = {called}({x})
+take {x} and apply {called} to every entry
+"""
+"""How a function of one value is asked for."""
+
+
+def _operator(name: str, family: str, table: dict[str, Any]) -> Operator:
+    called = table.pop("called", "")
+    says = lines(CALLED.replace("{called}", f"<{called}>") if called else table.pop("says"))
+    features = {key: tuple((text, words) for text, words in among) for key, among in table.pop("features", {}).items()}
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    return Operator(name=name, family=family, says=says, features=features, **values)
+
+
+def _operators() -> tuple[Operator, ...]:
+    found = []
+    for path in sorted(FOLDER.glob("*.toml")):
+        for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            found.append(_operator(name, path.stem, table))
+    return tuple(found)
+
+
+OPERATORS = _operators()

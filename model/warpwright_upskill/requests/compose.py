@@ -1,0 +1,236 @@
+"""Formulas composed of an operator, what is applied before and after it, a type and a layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from warpwright.formulas.lexer import FormulaError
+from warpwright.formulas.model import Formula
+from warpwright.formulas.parser import parse
+from warpwright.formulas.printer import printed_in_one_line
+from warpwright.formulas.resolve import formula_of
+
+from warpwright_upskill.requests.catalogue import OPERATORS
+from warpwright_upskill.requests.clauses import AFTER, BEFORE, Clause
+from warpwright_upskill.requests.operators import Operator
+from warpwright_upskill.requests.phrases import filled
+from warpwright_upskill.requests.vocabulary import DIMS, ROLES
+
+FAMILIES = tuple(sorted({each.family for each in OPERATORS}))
+_SLOT = re.compile(r"\{(\w+)\}")
+_OWN = ("X", "Xj", "X0", "F", "B", "c", "C", "j", "v", "v0", "last", "x", "axis", "per", "dim", "rowwise", "Bj")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A formula and what it was composed of: enough to say it in words. `along` is the place of the dimension that is
+    worked along among `rank` ones. `names` fills the slots of words; `wild` where its names are no usual ones."""
+
+    operator: Operator
+    text: str
+    formula: Formula
+    names: dict[str, str]
+    features: dict[str, str]
+    before: tuple[Clause, ...]
+    after: tuple[Clause, ...]
+    rank: int
+    along: int
+    type: str
+    layout: str
+    wild: bool
+    in_place: bool = False
+
+    @property
+    def structure(self) -> str:
+        """What the formula is composed of, as one text."""
+        clauses = [*(f"<{each.name}" for each in self.before), *(f">{each.name}" for each in self.after)]
+        place = "last" if self.along == self.rank - 1 else "first" if self.along == 0 else "middle"
+        return " ".join(
+            [
+                self.operator.name,
+                *clauses,
+                f"rank={self.rank}",
+                f"along={place}",
+                f"type={self.type}",
+                f"layout={self.layout}",
+                *(["in-place"] if self.in_place else []),
+            ]
+        )
+
+
+@dataclass
+class _Names:
+    """Names for slots, each once in a formula."""
+
+    chance: Random
+    wild: bool
+    found: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=lambda: {"i", "r", "c", "j", "k", "I", "R", "C", "J", "K"})
+
+    def of(self, slot: str) -> str:
+        if slot not in self.found:
+            pool = ROLES.get(slot, (slot,))
+            first = self.chance.choice(pool) if self.wild else pool[0]
+            free = (
+                each
+                for each in (first, *pool, *(f"{pool[0]}{number}" for number in range(2, 9)))
+                if each not in self.taken
+            )
+            self.found[slot] = next(free)
+            self.taken.add(self.found[slot])
+        return self.found[slot]
+
+
+def composed(seed: str) -> Parts:
+    """The composition of a seed."""
+    for trial in range(100):
+        chance = Random(f"{seed}/{trial}")
+        # Half by operator, half by family, so that small families come up and large ones are known in full.
+        family = chance.choice(FAMILIES) if chance.random() < 0.5 else ""
+        operator = chance.choice([each for each in OPERATORS if family in ("", each.family)])
+        try:
+            return composed_of(operator, chance)
+        except FormulaError:
+            continue
+    raise AssertionError(f"{seed}: no composition of {operator.name} is a formula")
+
+
+def composed_of(operator: Operator, chance: Random) -> Parts:
+    """A composition with this operator. Raises FormulaError for one that makes no sense."""
+    rank = chance.choice(operator.ranks) if operator.shape != "own" else 0
+    along = chance.choices(range(rank - 1, -1, -1), (75, 20, 5, 0)[:rank])[0] if operator.shape == "rows" else rank - 1
+    dims = DIMS[rank]
+    number = "" if not dims else dims[0] if rank == 1 else f"{dims[0]} * {dims[1].upper()} + {dims[1]}"
+    slots = {"F": ", ".join(dims), "j": "j", "n": number} | _places(dims)
+    if operator.shape == "rows":
+        kept = [each for each in dims if each != dims[along]]
+        there = ["j" if each == dims[along] else each for each in dims]
+        slots |= {"c": dims[along], "C": dims[along].upper(), "B": ", ".join(kept), "Bj": ", ".join(there)}
+    features: dict[str, str] = {}
+    said: dict[str, str] = {}
+    derived: dict[str, str] = {}
+    for name, among in operator.features.items():
+        features[name], said[name] = chance.choice(among)
+    if (width := features.get("ks", "")).isdigit():
+        derived |= {"half": str(int(width) // 2), "minus": str(int(width) - 1)}
+    if "hd" in features:
+        derived["hh"] = str(int(features["hd"]) // 2)
+    features |= derived
+    before = (
+        (chance.choice(BEFORE),) if operator.shape == "rows" and not operator.plain and chance.random() < 0.3 else ()
+    )
+    reduced = operator.into != "{F}" or operator.shape == "own"
+    after = _after(operator, chance)
+    names = _Names(chance, wild=chance.random() < 0.5)
+    own_text = re.sub(
+        r"\{\w+\}", "", " ".join((operator.into, operator.value, operator.where, operator.more, *features.values()))
+    )
+    own_dims = {*dims, *re.findall(r"\b[a-z]\b", own_text)}
+    names.taken |= {*own_dims, *(each.upper() for each in own_dims)}
+    into = _Bound(names, slots | features).text(operator.into)
+    own = _Bound(names, slots | features)
+    bare = f"{names.of('x')}[{slots['F']}]" if rank else ""
+    value = bare
+    for each in before:
+        value = own.text(each.text.replace("{v}", value))
+    slots |= {"X0": bare, "X": f"({value})", "Xj": f"({_moved(value, slots)})" if rank else ""}
+    own = _Bound(names, slots | features)
+    result = own.text(operator.value)
+    behind = {"F": into, "last": into.split(", ")[-1] if into else ""}
+    for each in after:
+        if ("[{F}]" in each.text or "{last}" in each.text) and not into.strip():
+            raise FormulaError(operator.name, 0, "A number has no elements to combine with.")
+        if "{last}" in each.text and ((not reduced and rank < 2) or not re.fullmatch(r"\w+", behind["last"])):
+            raise FormulaError(operator.name, 0, "There is no last dimension of its own.")
+        if "{v0}" in each.text and len(result) > 24:
+            raise FormulaError(operator.name, 0, "The value would be written twice.")
+        result = _Bound(names, slots | behind).text(each.text.replace("{v}", result).replace("{v0}", f"({result})"))
+    in_place = operator.shape == "map" and operator.combine == "=" and not operator.primed and chance.random() < 0.08
+    target = names.of("x") + "'" if in_place else (operator.primed and own.text(operator.primed)) or names.of("y")
+    equation = f"{target}[{into}] {operator.combine} {result}".replace("[]", "")
+    where = own.text(operator.where)
+    more = own.text(operator.more)
+    kind = chance.choice(operator.types) if operator.types and chance.random() < 0.4 else "f32"
+    more = more.replace(": f32", f": {kind}")
+    text = f"{more} {equation} {f'where {where}' if where else ''}"
+    text = text.replace("[]", "").replace("[, ", "[").replace(", ]", "]")
+    layout, lines = _declared(operator, text, names, kind, chance, rank)
+    written = parse(f"{lines} {text}")
+    line = printed_in_one_line(written)
+    formula = formula_of(line)
+    if kind == "f32" and operator.shape != "own" and names.found.get("x") in formula.tensors:
+        kind = formula.tensors[names.found["x"]].type
+    return Parts(
+        operator,
+        line,
+        formula,
+        names.found | derived,
+        said,
+        before,
+        after,
+        rank,
+        along,
+        kind,
+        layout,
+        names.wild,
+        in_place,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    names: _Names
+    slots: dict[str, str]
+
+    def text(self, template: str) -> str:
+        """The template with every slot filled: by what is known, else by a name."""
+        for _ in range(6):
+            template = filled(template, self.slots)
+            missing = {each for each in _SLOT.findall(template) if each not in self.slots}
+            template = filled(template, {each: self.names.of(each) for each in sorted(missing)})
+            if not _SLOT.search(template):
+                break
+        return template
+
+
+def _places(dims: Sequence[str]) -> dict[str, str]:
+    return {"first": dims[0], "second": dims[min(1, len(dims) - 1)], "last": dims[-1]} if dims else {}
+
+
+def _after(operator: Operator, chance: Random) -> tuple[Clause, ...]:
+    if operator.plain or operator.combine != "=":
+        return ()
+    count = chance.choices((0, 1, 2), (62, 30, 8))[0]
+    return tuple(chance.sample(AFTER, count))
+
+
+def _moved(value: str, slots: dict[str, str]) -> str:
+    """An element with {j} in place of the dimension that is worked along."""
+    if "c" not in slots:
+        return value
+    return re.sub(rf"(?<=[\[ ]){slots['c']}(?=[,\]])", "j", value)
+
+
+def _declared(operator: Operator, text: str, names: _Names, kind: str, chance: Random, rank: int) -> tuple[str, str]:
+    """A layout and the declarations of it and of the type of what is read. Results have the type of their values."""
+    formula = formula_of(text)
+    lines, layout = [], "row"
+    x = names.found.get("x", "")
+    declared = {each.name for each in parse(text).declarations}
+    read = [each.name for each in formula.inputs if each.type == "f32" and each.name not in declared]
+    if rank >= 2 and not operator.plain and x in read and chance.random() < 0.08:
+        layout = chance.choice(("column", "strided") if rank == 2 else ("channels_last",) if rank == 4 else ("column",))
+        extents = ", ".join(each.upper() for each in DIMS[rank])
+        lines.append(f"{x}: {kind}[{extents}]" + ("(ld, 1)" if layout == "strided" else f" {layout}"))
+        read.remove(x)
+    if kind != "f32":
+        lines += [f"{each}: {kind}" for each in read]
+    return layout, " ".join(lines)
+
+
+def names_of(formula: Formula) -> Sequence[str]:
+    """What callers hand over: arrays and numbers."""
+    return [*dict.fromkeys(each.array for each in formula.tensors.values()), *formula.scalars]
