@@ -9,8 +9,6 @@ kernels are left out. KEPT.rejected.jsonl says why.
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from pathlib import Path
 
 import click
@@ -20,28 +18,16 @@ from warpwright.writer.write import file_text, plain
 
 from warpwright_upskill.console import StageError, fail, progress_bar, stage
 from warpwright_upskill.examples import FORMULA, Example, Provenance, Rejected, read_example, write_json_lines
+from warpwright_upskill.poison import poison
 
 KERNEL_NAME = "kernel_of_formula"
 """What the launch function of an example's formula is called."""
-CONTROL_TOKEN = re.compile(
-    r"<\|?/?(?:start_of_turn|end_of_turn|bos|eos|pad|unk|im_start|im_end|endoftext|mask|unused\d+|s)\|?>", re.I
-)
-"""What models take for the ends of turns and texts."""
-MARKS = ("// Formula:", "// Task:", "// Given:", "// Like:", "# Plan")
-"""What prompts are made of: words that hold one could end them."""
 
 
 def refusal(example: Example) -> str:
     """What an example's text shows against it, in one sentence; "" where it shows nothing."""
-    texts = {"problem": example.problem, "given": example.given, "formula": example.formula, "message": example.message}
-    for name, text in texts.items():
-        if (found := CONTROL_TOKEN.search(text)) is not None:
-            return f"Its {name} holds the control token {found[0]}."
-        if any(unicodedata.category(each) in ("Cc", "Cf", "Co", "Cs") and each not in "\n\t" for each in text):
-            return f"Its {name} holds a character that is not printed."
-        for mark in MARKS:
-            if mark in text:
-                return f"Its {name} holds {mark!r}, which prompts are made of."
+    if reason := poison(example):
+        return reason
     return _formula_refusal(example) if example.task == FORMULA else ""
 
 

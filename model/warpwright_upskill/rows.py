@@ -23,6 +23,7 @@ from warpwright_upskill.console import StageError, progress_bar, stage
 from warpwright_upskill.examples import SPLITS, TASKS, TRAIN, Example, read_examples
 from warpwright_upskill.gemma import BOS, EOS, Tokens, vocabulary_hash
 from warpwright_upskill.options import find_base, model_option
+from warpwright_upskill.poison import poison
 from warpwright_upskill.render import render
 
 PRETRAIN = "pretrain"
@@ -62,6 +63,9 @@ def tokenise(
     for number, example in enumerate(examples):
         if number % 500 == 0:
             progress(f"{number} of {len(examples)} examples", number / len(examples))
+        if reason := poison(example):
+            left_out[reason] += 1
+            continue
         try:
             rendered = render(example)
         except FormulaError as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 from support.command import Ran
 
-STAGES = ("collect", "train", "export", "evaluate", "install", "prompts", "rows", "tiny")
+STAGES = ("admission", "collect", "corpus", "train", "export", "evaluate", "install", "prompts", "rows", "tiny")
 TASK = "double the elements"
 KERNEL = """__global__ void twice(float *x, int n) {
   int i = threadIdx.x;
