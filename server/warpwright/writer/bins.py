@@ -66,7 +66,7 @@ def bins(formula: Formula, group: Group, name: str, schedule: Bins) -> tuple[Ker
             fits = Call("<=", (size, Num(places // copies)))
             template = ("int", str(vector), str(copies))
             launch = Launch(kernel.name, (grid, Num(1), Num(1)), (schedule.threads, 1, 1), "int", template=template)
-            said = f"The places fit shared memory{f' {copies} times' if copies > 1 else ''}."
+            said = f"Shared memory holds {f'{copies} copies of' if copies > 1 else ''} the result.".replace("  ", " ")
             paths.append(Path((launch,), unique((fits, many, *small)), aligned if vector > 1 else {}, said, schedule))
             if is_constant(fits) and at_sizes(fits, {}):
                 break
@@ -146,7 +146,7 @@ def _kernel(scope: Scope, group: Group, name: str, schedule: Bins, moved: Mappin
         handed = atomic(scope, stage, kind, f"{tensor.array} + {place}", written(kind, total, gathered))
         body(f"if ({total} != {start}) {handed};")
     texts, parameters = scope.parameters("Index")
-    lines = ["// Each block gathers in shared memory first, then meets the others once for each place."]
+    lines = ["// A block gathers in shared memory, so that it changes each place in global memory once at most."]
     lines += ["template <typename Index, int kVector, int kCopies>"]
     lines += listed(texts, f"__global__ void __launch_bounds__({threads}) {name}(", ") {")
     types = {each.type for each in scope.touched()}

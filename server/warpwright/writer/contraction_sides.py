@@ -126,7 +126,7 @@ class SideText:
         side = self.side
         if side.inner == "free":
             return f"__align__(16) {side.value_type} {side.name}_slices[2][kTileK][{self.tile}];"
-        said = "turned, so a piece more: no bank twice"
+        said = "transposed, padded: no bank conflicts"
         return f"__align__(16) {side.value_type} {side.name}_slices[2][kTileK][{self.tile} + kPiece];  // {said}"
 
     @property

@@ -184,19 +184,33 @@ MEETING = {"max": ("max_of",), "min": ("min_of",), "shifted": ("shifted_of",)}
 """The function that lets them."""
 
 
+_WORDS = {"sum": "the sum of their values", "prod": "the product of their values", "max": "the maximum of their values",
+          "min": "the minimum of their values", "any": "whether any of their values holds", "all":
+          "whether all of their values hold", "shifted": "the pair that their values make"}  # fmt: skip
+
+
+def joins(op: str, value: str, other: str) -> str:
+    """A statement that joins another value to one.
+
+    >>> joins("sum", "a", "b"), joins("any", "a", "b")
+    ('a += b', 'a = a || b')
+    """
+    sign = {"sum": "+", "prod": "*"}.get(op)
+    return f"{value} {sign}= {other}" if sign else f"{value} = {JOINED[op].format(a=value, b=other)}"
+
+
 def row_reduction(op: str) -> str:
     """All lanes of a row get the result. `kUse` numbers the calls in a kernel."""
-    over_lanes = JOINED[op].format(a="value", b="other")
-    over_warps = JOINED[op].format(a="value", b="partial[warp]")
+    over_lanes, over_warps = joins(op, "value", "other"), joins(op, "value", "partial[warp]")
     return f"""
-// All kLanes threads that share a row get the {op} of their values. Each kUse has shared memory of its own, so that a
-// second call in a kernel need not wait for the first one's readers.
+// All kLanes threads that share a row get {_WORDS[op]}.
+// kUse numbers the calls in a kernel: each has shared memory of its own, so that none waits for another's readers.
 template <int kLanes, int kUse = 0, typename T>
 __device__ __forceinline__ T row_{op}(T value) {{
 #pragma unroll
     for (int offset = kLanes < 32 ? kLanes / 2 : 16; offset > 0; offset /= 2) {{
         const T other = __shfl_xor_sync(0xffffffffu, value, offset);
-        value = {over_lanes};
+        {over_lanes};
     }}
     if constexpr (kLanes > 32) {{
         __shared__ T partial[kLanes / 32];
@@ -204,7 +218,7 @@ __device__ __forceinline__ T row_{op}(T value) {{
         __syncthreads();
         value = partial[0];
 #pragma unroll
-        for (int warp = 1; warp < kLanes / 32; ++warp) value = {over_warps};
+        for (int warp = 1; warp < kLanes / 32; ++warp) {over_warps};
     }}
     return value;
 }}

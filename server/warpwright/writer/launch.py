@@ -11,7 +11,7 @@ from warpwright.formulas.tree import Call, Expr, Num, product
 from warpwright.formulas.types import TYPES, computed
 from warpwright.writer.code import Code, Kernel, Launch, Path, Step
 from warpwright.writer.decision import LEVELS, decided, host
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text, broken, listed
 from warpwright.writer.types import NAMES
 
 HOST_HELPERS = {
@@ -95,7 +95,7 @@ def launch_function(code: Code) -> str:
     text("return cudaGetLastError();")
     text.depth -= 1
     text("}")
-    return str(text)
+    return "\n".join(part for line in text.lines for part in broken(line))
 
 
 def _products(code: Code) -> list[tuple[str, ...]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from warpwright.formulas.bounds import Polynomial
 from warpwright.formulas.model import Formula, Stage
-from warpwright.formulas.tree import Call, Load, Num, Reduce, product, walk
+from warpwright.formulas.tree import Call, Load, Name, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.access import along, varies
 from warpwright.schedules.model import Pointwise
@@ -93,6 +93,8 @@ class PacksText:
         self.rows = self.group.dims[: -len(self.cols)]
         self.row = self.rows[0] if len(self.rows) == 1 else free("own_row")
         self.count = product([self.formula.dims[each] for each in self.group.dims])
+        if isinstance(self.count, Name):
+            self.count_name = self.count.name
         self.length = product([self.formula.dims[each] for each in self.cols])
 
     def write(self, name: str) -> Kernel:
@@ -125,7 +127,7 @@ class PacksText:
                 inner(f"const {NAMES[computed(kind).name]} {stage.name} = {text};")
                 scope.places[at] = (stage.name, computed(kind))
                 continue
-            pack = self._pack_name(stage.name, (*packs.values(), *results), "new")
+            pack = self._pack_name(stage.name, (*packs.values(), *results), "new", "result")
             body(f"Pack<{NAMES[stage.type]}, kVector> {pack};")
             inner(f"{pack}.at[{self.element}] = {scope.expressions.stored(stage.value, kind)};")
             if not stage.primed:
@@ -146,11 +148,10 @@ class PacksText:
             body(f"store_pack({tensor.array} + {self._flat(begin)}, {pack});")
         return self._kernel(name)
 
-    def _pack_name(self, array: str, taken: Iterable[str], other: str = "pack") -> str:
+    def _pack_name(self, array: str, taken: Collection[str], *others: str) -> str:
         base = array.replace(".", "_").rstrip("_")
-        free = self.scope.free(f"{base}_pack")
-        if free in taken:
-            free = self.scope.free(f"{base}_{other}")
+        names = [f"{base}_{each}" for each in ("pack", *others)]
+        free = self.scope.free(*(each for each in names if each not in taken), names[-1])
         while free in taken:
             free += "_"
         return free
@@ -193,7 +194,7 @@ class PacksText:
         lines = ["template <typename Index, int kThreads, int kVector, int kPacks>"]
         lines += listed(texts, f"__global__ void __launch_bounds__(kThreads) {name}(", ") {")
         kernel = Text(depth=1)
-        if not self.whole:
+        if not self.whole and count != self.count_name:
             kernel(f"const Index {self.count_name} = {count};")
         kernel("#pragma unroll")
         with kernel.block("for (int pack = 0; pack < kPacks; ++pack)"):
@@ -214,7 +215,8 @@ class PacksText:
 
     def _function(self, name: str, parameters: list[str]) -> list[str]:
         """What is done with one pack, as a function for packs of each length."""
-        results = " and ".join(dict.fromkeys(array for array in self.scope.arrays() if array in self.scope.stored))
+        *more, last = dict.fromkeys(array for array in self.scope.arrays() if array in self.scope.stored)
+        results = f"{', '.join(more)} and {last}" if more else last
         head = [f"// kVector elements of {results}, from `{self.first}` on.", "template <int kVector, typename Index>"]
         head += listed([*parameters, f"Index {self.first}"], f"__device__ __forceinline__ void {name}(", ") {")
         return [*head, *self.body.lines, "}"]
@@ -289,11 +291,11 @@ def _paths(text: PacksText, kernel: Kernel, schedule: Pointwise, slack: int) -> 
     small = within_int(text.scope, text.count, slack)
     grid = ceiling(text.count, schedule.threads * schedule.vector * schedule.packs)
     if schedule.vector == 1:
-        said = "Any length and alignment: elements one by one."
+        said = "Any length and alignment: element by element."
     elif text.whole:
         said = "Rows are made of whole packs."
     else:
-        said = "Packs of elements side by side; the last ones one by one."
+        said = "Whole packs; what is left behind the last one is taken element by element."
     found = []
     for index in ("int", "long long"):
         template = (index, str(schedule.threads), str(schedule.vector), str(schedule.packs))

@@ -56,10 +56,10 @@ def _finish(
     scope.index_type = "Index"
     body = Text(depth=1)
     part = scope.free("part")
-    result = scope.free("result")
+    result = found.dims[0] if len(found.dims) == 1 else scope.free("result")
     count = scope.expressions.of(results, PRODUCT + 1)
     if found.dims:
-        body("// kLanes threads share a result. All stay for the shuffles; those beyond the last one repeat it.")
+        body("// kLanes threads share a result. All stay for the shuffles; those beyond the last result repeat it.")
         body("const int lane = threadIdx.x % kLanes;")
         body(f"const Index wanted = (static_cast<Index>(blockIdx.x) * {THREADS} + threadIdx.x) / kLanes;")
         body(f"const bool is_result = wanted < {count};")
@@ -118,7 +118,7 @@ def _finish(
             store(after, scope, stage, value)
     coordinates = Text(depth=1)
     for place, dim in enumerate(found.dims):
-        if re.search(rf"\b{dim}\b", str(after)):
+        if dim != result and re.search(rf"\b{dim}\b", str(after)):
             behind = product([formula.dims[each] for each in found.dims[place + 1 :]])
             whole = result if behind == Num(1) else f"{result} / {scope.expressions.of(behind, PRODUCT + 1)}"
             wrap = f" % {scope.expressions.of(formula.dims[dim], PRODUCT + 1)}" if place else ""
@@ -172,5 +172,9 @@ def _paths(writer: Parts, first: Kernel, last: Kernel, schedule: Columns) -> lis
             both = (*enough, *conditions, *(reach if index == "int" else ()))
             blocks = Call("<=", (product([results, Num(lanes)]), Num(MOST_INDEX)))
             known = unique((*both, blocks))
-            paths.append(Path(launches, known, aligned, "Blocks share what is reduced.", schedule))
+            paths.append(
+                Path(
+                    launches, known, aligned, "Several blocks share each reduction; a second kernel ends it.", schedule
+                )
+            )
     return paths

@@ -39,7 +39,9 @@ class Parts:
         dims = self.formula.dims
         self.element = self.scope.free("j", "k", "m", "j_")
         self.first, self.at = self.scope.free("first"), self.scope.free("at")
-        self.column, self.result = self.scope.free("column"), self.scope.free("result")
+        self.column = self.scope.free("column")
+        dims_here = self.round.dims
+        self.result = dims_here[0] if len(dims_here) == 1 else self.scope.free("result")
         self.total = product([dims[each] for each in self.round.over])
         self.length = product([dims[each] for each in self.round.cols])
 
@@ -109,7 +111,7 @@ class Parts:
     ) -> None:
         """The dimensions that a text names, of a flat index over all of them."""
         for place, dim in enumerate(dims):
-            if not re.search(rf"\b{dim}\b", text) or (names is not None and dim not in names):
+            if dim == flat or not re.search(rf"\b{dim}\b", text) or (names is not None and dim not in names):
                 continue
             behind = product([self.formula.dims[each] for each in dims[place + 1 :]])
             whole = flat if behind == Num(1) else f"{flat} / {self.factor(behind)}"

@@ -176,10 +176,10 @@ class RowText:
             early = [each for each in self.packs if each.moves and (0 in each.phases or len(each.phases) > 1)]
             again = any(len(each.phases) > 1 for each in early)
             why = "The row is read once and stays in registers."
-            body(f"// {why if again else 'All of the row is on its way before the first of it is used.'}")
+            body(f"// {why if again else 'All loads of the row are issued before the first of it is used.'}")
         else:
             early = [each for each in self.packs if each.is_read_again]
-            body("// The row is read once. A lane reads in shared memory what it copied itself.")
+            body("// The row is read once. A lane reads back what it copied itself: no barrier is needed.")
         names: list[tuple[Packs, str, str]] = []
         for each in early:
             pointer = self.pointer(each.array, each.type, each.base, each.loads, False)
@@ -322,7 +322,7 @@ class RowText:
         rest = f"({VECTOR} - static_cast<int>(({row} - {array}) % {VECTOR})) % {VECTOR}"
         lane, head, end = self.lane, self.head, self.end
         return [
-            "// Packs begin at words of memory. What of a row lies before and behind them is for single lanes.",
+            "// Packs begin at aligned addresses. The elements of a row before and behind them are for single lanes.",
             f"const int {head} = kWhole ? 0 : min({rest}, {length});",
             f"const int {end} = kWhole ? {length} : {head} + ({length} - {head}) / {VECTOR} * {VECTOR};",
             f"const int {self.single} = {lane} < {head} ? {lane} : {end} + {lane} - {head};",

@@ -207,10 +207,16 @@ def _kernel(rows: RowText, name: str) -> Kernel:
     whole = ", bool kWhole" if rows.base is not None else ""
     why: list[str] = []
     if rows.in_registers:
-        why = ["// The 1 lets the compiler use all registers that such a block can have: without it, it spilled."]
+        why = [
+            "// kLanes threads share a row, of which each keeps up to kPerLane packs of kVector elements in registers.",
+            *(["// Where not kWhole, a row may begin and end anywhere."] if rows.base is not None else []),
+            "// To ask for one block per multiprocessor leaves the compiler the registers that keep it from spilling.",
+        ]
         template = f"template <int kLanes, int kRows, int kPerLane, int {VECTOR}{whole}>"
         bounds = "__launch_bounds__(kLanes * kRows, 1)"
     else:
+        said = "shared memory keeps it" if rows.keep == "shared" else "each pass reads it anew"
+        why = [f"// A block for each row: {said}."]
         template, bounds = (
             f"template <int kLanes, int {VECTOR}{whole}>",
             "__launch_bounds__(kLanes)",
@@ -234,13 +240,12 @@ def _body(rows: RowText) -> list[str]:
     count = rows.scope.expressions.of(product([rows.formula.dims[each] for each in rows.shape.rows]), PRODUCT)
     head = Text(depth=1)
     if rows.in_registers:
-        head("// kLanes threads share a row. At the end of the grid some have none: they stay for the shuffles and")
-        head("// repeat the last one, but store nothing.")
+        head("// Threads beyond the last row repeat it, as shuffles need all lanes of a warp; they store nothing.")
         head(f"const int {rows.lane} = threadIdx.x % kLanes;")
         own = rows.scope.free("wanted")
         head(f"const long long {own} = static_cast<long long>(blockIdx.x) * kRows + threadIdx.x / kLanes;")
         head(f"const bool is_row = {own} < {count};")
-        head(f"const long long {rows.row} = is_row ? {own} : static_cast<long long>({count}) - 1;")
+        head(f"const long long {rows.row} = is_row ? {own} : {count} - 1;")
     else:
         head(f"const int {rows.lane} = threadIdx.x;")
         if rows.keep == "shared":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpwright.writer.lanes import JOINED, MEETING
+from warpwright.writer.lanes import JOINED, MEETING, joins
 
 PART = """
 // The number of the next part, in the order in which blocks begin: those in front are under way, so that it is safe to
@@ -88,7 +88,7 @@ def over_lanes(op: str) -> str:
     """Each lane gets what those in front give together."""
     lanes = JOINED[op].format(a="other", b="value")
     front = JOINED[op].format(a="so_far", b="previous")
-    whole = JOINED[op].format(a="so_far", b="last")
+    whole = joins(op, "so_far", "last")
     return f"""
 // The {op} of `so_far` and of what the lanes in front have in `value`; `so_far` becomes that of all lanes.
 template <typename T>
@@ -102,7 +102,7 @@ __device__ __forceinline__ T running_lanes_{op}(T value, T& so_far) {{
     const T previous = __shfl_up_sync(0xffffffffu, value, 1);
     const T last = __shfl_sync(0xffffffffu, value, 31);
     const T front = lane == 0 ? so_far : {front};
-    so_far = {whole};
+    {whole};
     return front;
 }}
 """
@@ -110,15 +110,15 @@ __device__ __forceinline__ T running_lanes_{op}(T value, T& so_far) {{
 
 def over_warps(op: str) -> str:
     """Each warp gets what those in front give together."""
-    joined = JOINED[op].format(a="so_far", b="totals[each]")
-    alone = JOINED[op].format(a="so_far", b="value")
+    joined = joins(op, "so_far", "totals[each]")
+    alone = joins(op, "so_far", "value")
     return f"""
 // As running_lanes_{op}, of the kWarps warps that share a row; `value` is the same for all lanes of a warp.
 template <int kWarps, typename T>
 __device__ __forceinline__ T running_warps_{op}(T value, T& so_far) {{
     T front = so_far;
     if constexpr (kWarps == 1) {{
-        so_far = {alone};
+        {alone};
     }} else {{
         __shared__ T totals[kWarps];
         const int warp = threadIdx.x / 32;
@@ -127,7 +127,7 @@ __device__ __forceinline__ T running_warps_{op}(T value, T& so_far) {{
 #pragma unroll
         for (int each = 0; each < kWarps; ++each) {{
             if (each == warp) front = so_far;
-            so_far = {joined};
+            {joined};
         }}
         __syncthreads();  // the next call may write to `totals`
     }}

@@ -185,12 +185,18 @@ def _rows(
             launches = (fill, _row_launch(kernel, chains[vector], grid, index, is_chained=True))
             tests = unique((*few, *conditions, *(small if index == "int" else ())))
             paths.append(
-                Path(launches, tests, text.aligned(vector), "Few long rows are cut into parts.", chains[vector])
+                Path(
+                    launches,
+                    tests,
+                    text.aligned(vector),
+                    "Long rows, too few to fill the GPU, are cut into parts.",
+                    chains[vector],
+                )
             )
         for each in _chosen(found, vector, wanted, sizes, length):
             grid = ceiling(rows, each.rows)
             fits = () if each.warps > 1 else (Call("<=", (length, Num(each.capacity))),)
-            said = "Registers hold a row." if fits else ""
+            said = "A row fits the registers of its warps." if fits else ""
             launch = _row_launch(kernel, each, grid, "int", is_chained=False)
             paths.append(Path((launch,), unique((*fits, *conditions, *small)), text.aligned(vector), said, each))
     last = for_length(8 * 32 * ROW, 1)
@@ -278,5 +284,5 @@ def _small(text: ScanText, count: Expr) -> list[Expr]:
     """When indices of 32 bits reach all elements, and a tile behind the last one."""
     whole = polynomial(count)
     others = [reach(each) for each in text.scope.touched()]
-    ends = [Call("+", (count, Num(2 * SHORT))), *(each for each in others if polynomial(each) != whole)]
-    return [Call("<=", (each, Num(MOST_INDEX))) for each in ends if not isinstance(each, Num)]
+    ends = [each for each in others if polynomial(each) != whole and not isinstance(each, Num)]
+    return [Call("<=", (count, Num(MOST_INDEX - 2 * SHORT))), *(Call("<=", (each, Num(MOST_INDEX))) for each in ends)]

@@ -57,9 +57,9 @@ def rows_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor) -> Kerne
         loop(f"{held} whole = {start};")
         loop(f"{front} = {text.helper('running_warps')}<kWarps>({total}, whole);")
         scope.expressions.helpers |= {f"running_parts_{found.op}", "next_part"}
-        row = f"{text.row} * last_part" if found.rows else "0"
+        row = f"{text.row} * last_part"
         other = f"({rows} + {text.row}) * last_part" if found.rows else "last_part"
-        loop(f"{held}* const totals = {text.told(told)} + {row};")
+        loop(f"{held}* const totals = {text.told(told)}{f' + {row}' if found.rows else ''};")
         loop(f"{held}* const upto = {text.told(told)} + {other};")
         flags = f"{ready.name} + 1 + 2 * {row}" if found.rows else f"{ready.name} + 1"
         loop(f"int* const flags = {flags};")

@@ -116,9 +116,9 @@ def _paths(
             return []
         conditions += more
     aligned = {array: min(16, vector * TYPES[kind].bits // 8) for array, kind, _ in moved}
-    ends: list[Expr] = [Call("+", (count, Num(THREADS * vector)))]
-    ends += [reach(each) for each in scope.touched()]
-    small: list[Expr] = [Call("<=", (each, Num(MOST_INDEX))) for each in ends if not isinstance(each, Num)]
+    ends = [each for each in map(reach, scope.touched()) if not isinstance(each, Num)]
+    small: list[Expr] = [Call("<=", (count, Num(MOST_INDEX - THREADS * vector)))]
+    small += [Call("<=", (each, Num(MOST_INDEX))) for each in ends]
     grid = (ceiling(count, THREADS * vector), Num(1), Num(1))
     return [
         Path(

@@ -149,9 +149,9 @@ class Scope:
         return texts, tuple(names)
 
     def arrays(self) -> list[str]:
-        """Arrays that the kernel reads or writes, those that it writes last."""
-        arrays = {each.array for each in self.tensors.values()}
-        return sorted((name for name in self.used if name in arrays), key=lambda name: name in self.stored)
+        """Arrays that the kernel reads or writes in the order of the launch function, those that it writes last."""
+        arrays = dict.fromkeys(each.array for each in self.tensors.values())
+        return sorted((name for name in arrays if name in self.used), key=lambda name: name in self.stored)
 
     def touched(self) -> list[Tensor]:
         """What the kernel reads or writes, in the order in which it names it; of a struct all fields, which share one

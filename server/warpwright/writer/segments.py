@@ -297,7 +297,7 @@ def segments(formula: Formula, group: Group, name: str, wanted: Segments | None)
         ends = Call("<=", (Call("*", (rows, Num(lanes))), Num(MOST_INDEX - THREADS)))
         grid = ceiling(rows, THREADS // lanes)
         launch = Launch(kernel.name, (grid, Num(1), Num(1)), (THREADS, 1, 1), "int", template=("int", str(lanes)))
-        said = f"Up to {mean} elements of a segment, on average." if mean else ""
+        said = f"Segments have up to {mean} elements on average." if mean else ""
         paths.append(Path((launch,), unique((*fits, ends, *small)), reason=said, schedule=Segments(lanes)))
     return kernel, paths
 
@@ -317,7 +317,7 @@ def _column_paths(text: _Text, kernel: Kernel, count: Expr, small: list[Expr]) -
             conditions += more
         else:
             aligned = {array: min(16, vector * TYPES[kind].bits // 8) for array, kind, _ in text.moved}
-            ends = Call("<=", (Call("+", (count, Num(THREADS * vector))), Num(MOST_INDEX)))
+            ends = Call("<=", (count, Num(MOST_INDEX - THREADS * vector)))
             grid = (ceiling(count, THREADS * vector), Num(1), Num(1))
             launch = Launch(kernel.name, grid, (THREADS, 1, 1), "int", template=("int", str(vector)))
             said = "Rows are made of whole packs." if vector > 1 else ""

@@ -229,7 +229,7 @@ def _paths(scope: Scope, turned: Turn, kernel: Kernel, schedule: Tile) -> list[P
         template = (index, str(schedule.vector), str(schedule.rows))
         launch = Launch(kernel.name, (blocks, Num(1), Num(1)), (threads, 1, 1), index, template=template)
         both = (*conditions, *(small if index == "int" else ()))
-        said = f"A tile of {schedule.side} x {schedule.side} turns in shared memory."
+        said = f"A tile of {schedule.side} x {schedule.side} is transposed in shared memory."
         reason = said if index == "int" else "The same with indices of 64 bits."
         found.append(Path((launch,), unique(both), aligned, reason, schedule))
     return found
