@@ -19,7 +19,7 @@ _CHOICES = {
     "device": ("auto", "cpu", "cuda"),
     "dtype": ("auto", "float32", "bfloat16"),
 }
-_MAY_BE_ZERO = ("max_steps", "pretrain_epochs", "seed", "judge_every", "warmup", "dropout", "replay", "beta")
+_MAY_BE_ZERO = ("examples", "max_steps", "pretrain_epochs", "seed", "judge_every", "warmup", "dropout", "replay")
 _BELOW_ONE = ("dropout", "replay", "warmup")
 
 
@@ -30,6 +30,7 @@ class Config:
     - `mix`: each task's share of the batches; a task without examples gives its share to the others.
     - `pretrain_epochs`: passes over the kernels' text before the tasks, with the loss on all of it.
     - `replay`: the share of the batches that comes from earlier rounds' rows, where such are given.
+    - `examples`: rows of each task to train on, evenly spaced; 0 is all of them.
     - `batch`: rows of one step, over all processes; `tokens_at_once` bounds, padding counted, what one pass holds.
     - `quantise` "nf4" keeps the frozen weights in four bits (QLoRA); `recompute` trades time for memory.
     - `judge_every` steps `judged` held-back examples of each task are answered and judged; after `patience` times
@@ -48,6 +49,7 @@ class Config:
     warmup: float = 0.1
     epochs: int = 2
     pretrain_epochs: int = 0
+    examples: int = 0
     max_steps: int = 0
     batch: int = 32
     tokens_at_once: int = 32768

@@ -6,6 +6,7 @@ python -m warpwright_upskill.export .build/adapter --out adapter.gguf --check ex
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import re
@@ -19,7 +20,7 @@ import click
 from warpwright_upskill.console import StageError, fail, stage
 from warpwright_upskill.examples import read_examples
 from warpwright_upskill.gemma import BOS, Tokens, load_weights, quiet_llama_cpp
-from warpwright_upskill.lora import load_adapter
+from warpwright_upskill.lora import BASE_FILE, load_adapter
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.render import render
 
@@ -33,6 +34,11 @@ GGUF_NAMES = {
     "mlp.down_proj": "ffn_down",
 }
 _PEFT_NAME = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.([\w.]+)\.lora_([AB])\.weight")
+NOTICE = """Gemma is provided under and subject to the Gemma Terms of Use found at ai.google.dev/gemma/terms.
+This file is a Model Derivative of Gemma: LoRA matrices that warpwright trained, to be added to Gemma's weights.
+"""
+LARGEST = 16 << 20
+"""Bytes of a file that a repository or a package takes; at rank 32 an adapter of Gemma 3 270M has 15.2 MB as f16."""
 _TYPES = {"f32": "F32", "f16": "F16", "q8_0": "Q8_0"}
 
 
@@ -72,19 +78,11 @@ def export(adapter: Path, out: Path, kind: str = "f16") -> int:
     """
     import gguf
     import numpy as np
-    from safetensors.numpy import load_file
 
-    try:
-        config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
-        tensors = load_file(adapter / "adapter_model.safetensors")
-    except OSError as error:
-        raise StageError(
-            f"{adapter}: holds no trained adapter ({error.strerror or error}); `train` writes it."
-        ) from None
-    except Exception as error:  # safetensors' own error class derives from Exception alone
-        raise StageError(f"{adapter}: holds a damaged adapter ({error}); train it anew.") from None
+    config, tensors = read_adapter(adapter)
     if config.get("use_rslora") or config.get("use_dora"):
         fail("llama.cpp scales by alpha/rank and knows no DoRA; train without use_rslora and use_dora.")
+    of = json.loads((adapter / BASE_FILE).read_text(encoding="utf-8")) if (adapter / BASE_FILE).is_file() else {}
     unfinished = out.with_name(f".{out.name}.part")
     writer = gguf.GGUFWriter(str(unfinished), "gemma3")
     writer.add_type("adapter")
@@ -93,6 +91,7 @@ def export(adapter: Path, out: Path, kind: str = "f16") -> int:
     writer.add_name("warpwright adapter for Gemma 3")
     writer.add_license("gemma")
     writer.add_license_link("https://ai.google.dev/gemma/terms")
+    writer.add_string("warpwright.base", str(of.get("fingerprint", "")))
     for name in sorted(tensors):
         values: Any = np.ascontiguousarray(tensors[name], dtype=np.float32)
         as_type = _TYPES[kind]
@@ -105,7 +104,33 @@ def export(adapter: Path, out: Path, kind: str = "f16") -> int:
     writer.write_tensors_to_file()
     writer.close()
     unfinished.replace(out)
+    card = {
+        "file": out.name,
+        "bytes": out.stat().st_size,
+        "sha256": hashlib.sha256(out.read_bytes()).hexdigest(),
+        "base": of,
+        "rank": config["r"],
+        "alpha": config["lora_alpha"],
+        "licence": "https://ai.google.dev/gemma/terms",
+    }
+    out.with_name(f"{out.name}.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    out.with_name(f"{out.name}.NOTICE").write_text(NOTICE, encoding="utf-8")
     return len(tensors)
+
+
+def read_adapter(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Configuration and matrices of a trained adapter. Raises StageError where there is none, or half of one."""
+    from safetensors.numpy import load_file
+
+    try:
+        config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+        return config, load_file(folder / "adapter_model.safetensors")
+    except OSError as error:
+        raise StageError(
+            f"{folder}: holds no trained adapter ({error.strerror or error}); `train` writes it."
+        ) from None
+    except Exception as error:  # safetensors' own error class derives from Exception alone
+        raise StageError(f"{folder}: holds a damaged adapter ({error}); train it anew.") from None
 
 
 def check(base: Path, adapter: Path, exported: Path, sequences: Sequence[tuple[Sequence[int], int]]) -> Agreement:
@@ -178,7 +203,9 @@ def main(*, adapter: Path, out: Path, kind: str, checked: Path | None, check_cou
     if not out.parent.is_dir():
         fail(f"{out.parent}: no such folder; make it first.")
     count = export(adapter, out, kind)
-    click.echo(f"{out}: {count} matrices, {out.stat().st_size / 1e6:.1f} MB")
+    click.echo(f"{out}: {count} matrices, {out.stat().st_size / 1e6:.1f} MB, with its hash and NOTICE beside it")
+    if out.stat().st_size > LARGEST:
+        click.echo("It is larger than 16 MiB: `--type q8_0` takes half of it.", err=True)
     if checked is None:
         return
     base = find_base(model).path

@@ -6,7 +6,9 @@ The `gguf` package makes an array of each of the 262,144 tokens' texts, which ta
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -60,8 +62,6 @@ def read_gguf(path: Path) -> GgufFile:
 
 
 def _read(path: Path, file: BinaryIO) -> GgufFile:
-    from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
-
     _, tensor_count, value_count = struct.unpack("<IQQ", file.read(20))
     values: dict[str, Any] = {}
     raw: dict[str, bytes] = {}
@@ -80,14 +80,10 @@ def _read(path: Path, file: BinaryIO) -> GgufFile:
         shape = struct.unpack(f"<{dimensions}Q", file.read(8 * dimensions))
         heads.append((name, shape, *struct.unpack("<IQ", file.read(12))))
     alignment = values.get("general.alignment", 32)
-    data_at = -(-file.tell() // alignment) * alignment
+    data_at = _aligned(file.tell(), alignment)
     tensors: list[Tensor] = []
     for name, shape, kind, offset in heads:
-        elements, size = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
-        count = 1
-        for extent in shape:
-            count *= extent
-        tensors.append(Tensor(name, shape, kind, data_at + offset, count // elements * size))
+        tensors.append(Tensor(name, shape, kind, data_at + offset, tensor_size(shape, kind)))
     if max((each.at + each.size for each in tensors), default=0) > path.stat().st_size:
         raise ValueError
     return GgufFile(path, values, raw, tuple(tensors))
@@ -129,3 +125,57 @@ def fingerprint(file: GgufFile) -> str:
             digest.update(f"{tensor.name} {tensor.shape} {tensor.kind}".encode())
             digest.update(data_of(file, tensor))
     return digest.hexdigest()
+
+
+def write_gguf(
+    source: GgufFile,
+    out: Path,
+    values: Mapping[str, bytes],
+    replaced: Mapping[str, tuple[tuple[int, ...], int, Callable[[], bytes]]],
+) -> None:
+    """Copy `source` to `out` with some `values` (as in `raw`) and tensors (shape, type, data) replaced, in their order.
+
+    The file is written whole or not at all.
+    """
+    alignment = source.values.get("general.alignment", 32)
+    raw = {**source.raw, **values}
+    header = b"GGUF" + struct.pack("<IQQ", 3, len(source.tensors), len(raw)) + b"".join(raw.values())
+    shapes = {each.name: replaced.get(each.name, (each.shape, each.kind, None))[:2] for each in source.tensors}
+    offset = 0
+    for name, (shape, kind) in shapes.items():
+        text = name.encode()
+        header += struct.pack(f"<Q{len(text)}sI{len(shape)}Q", len(text), text, len(shape), *shape)
+        header += struct.pack("<IQ", kind, offset)
+        offset += _aligned(tensor_size(shape, kind), alignment)
+    unfinished = out.with_name(f".{out.name}.part")
+    with unfinished.open("wb") as file:
+        file.write(header.ljust(_aligned(len(header), alignment), b"\0"))
+        for tensor in source.tensors:
+            data = replaced[tensor.name][2]() if tensor.name in replaced else data_of(source, tensor)
+            file.write(data.ljust(_aligned(len(data), alignment), b"\0"))
+    unfinished.replace(out)
+
+
+def raw_array(source: GgufFile, name: str, kept: Sequence[int]) -> bytes:
+    """The entries `kept` of an array of the file's values, as it stands in the file."""
+    text = name.encode()
+    (kind,) = struct.unpack_from("<I", source.raw[name], 8 + len(text) + 4)
+    entries = [source.values[name][each] for each in kept]
+    if kind == STRING:
+        body = b"".join(struct.pack("<Q", len(each)) + each for each in entries)
+    else:
+        body = struct.pack(f"<{len(entries)}{_SCALARS[kind][1]}", *entries)
+    return struct.pack("<Q", len(text)) + text + struct.pack("<IIQ", ARRAY, kind, len(entries)) + body
+
+
+def tensor_size(shape: Sequence[int], kind: int) -> int:
+    """Bytes of a tensor. Raises ValueError for an unknown type."""
+    from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
+
+    elements, size = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
+    whole: int = math.prod(shape) // elements * size
+    return whole
+
+
+def _aligned(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment

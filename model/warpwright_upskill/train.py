@@ -32,7 +32,7 @@ from warpwright_upskill.gguf_file import fingerprint, read_gguf
 from warpwright_upskill.judging import judge_all
 from warpwright_upskill.lora import losses_module, padded, save_adapter, with_lora
 from warpwright_upskill.options import find_base, model_option
-from warpwright_upskill.rows import PRETRAIN, Row, rows_of
+from warpwright_upskill.rows import Row, rows_of
 from warpwright_upskill.sampling import sample
 
 LOOK = 10
@@ -70,12 +70,16 @@ def train(
     )
     tell: Progress = progress if here.is_main_process else silent
     taught = [row for row in rows if row.split == TRAIN]
-    dev = [row for row in rows if row.split == DEV and row.task != PRETRAIN]
+    if config.examples:
+        tasks = sorted({row.task for row in taught})
+        taught = [r for task in tasks for r in spread_over([r for r in taught if r.task == task], config.examples)]
+    shares = dict(config.mix)
+    dev = [row for row in rows if row.split == DEV and shares.get(row.task, 0.0) > 0]
     steps = steps_of(taught, replayed, config)
     if not steps:
         fail("There is nothing to train on: no training row is of a task that `mix` gives a share.")
     if config.judge_every and not dev:
-        fail("judge_every is set, but no example is of the split `dev`; collect some, or set it to 0.")
+        fail("judge_every is set, but no example of these tasks is of the split `dev`; collect some, or set it to 0.")
     key = run_key(config, fingerprint(read_gguf(gguf)), rows, replayed)
     saved = load_run(out, key)
 

@@ -12,7 +12,10 @@ from typing import Any
 
 from support.command import Ran
 
-STAGES = ("admission", "collect", "corpus", "train", "export", "evaluate", "install", "prompts", "rows", "tiny")
+STAGES = (
+    "admission", "collect", "corpus", "evaluate", "export", "install", "merge", "prefer", "prompts", "prune", "retrain",
+    "rows", "tiny", "train",
+)  # fmt: skip
 TASK = "double the elements"
 KERNEL = """__global__ void twice(float *x, int n) {
   int i = threadIdx.x;

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.upskill import ran, refused, settings
+from support.upskill import TASK, ran, refused, settings
+from warpwright.assist.engine import CompletionRequest, Engine
+from warpwright.assist.prompts import generate_prompt
+from warpwright.assist.weights import ModelFile
+from warpwright_upskill.gemma import Vocabulary
+from warpwright_upskill.gguf_file import fingerprint, read_gguf
+from warpwright_upskill.tiny import write_tiny_gemma
 
 pytestmark = [pytest.mark.upskill, pytest.mark.llm]
 
@@ -53,3 +60,42 @@ def test_an_adapter_of_another_model_is_refused(tiny: Path, lesson: Path, learne
     """The check runs the adapter on the model it is for; the embedded default has other widths than the tiny one."""
     said = refused("export", learned, "--out", tmp_path / "adapter.gguf", "--check", lesson)
     assert "adapter" in said
+
+
+def test_the_exported_file_says_what_it_is_of(adapter: Path, learned: Path) -> None:
+    card = json.loads(adapter.with_name(f"{adapter.name}.json").read_text(encoding="utf-8"))
+    assert card["sha256"] == hashlib.sha256(adapter.read_bytes()).hexdigest()
+    assert card["base"] == json.loads((learned / "base.json").read_text(encoding="utf-8"))
+    assert "Gemma Terms of Use" in adapter.with_name(f"{adapter.name}.NOTICE").read_text(encoding="utf-8")
+
+
+def answer(model: Path, adapter: Path | None) -> str:
+    with Engine(ModelFile(model, "tiny"), adapter) as engine:
+        return engine.complete(CompletionRequest(generate_prompt(TASK), max_tokens=60)).text
+
+
+def test_a_cut_vocabulary_changes_no_answer(tiny: Path, adapter: Path, tmp_path: Path) -> None:
+    """The tiny model's first 500 tokens are all that the lesson is made of; the other words are cut."""
+    pruned = tmp_path / "pruned.gguf"
+    said = ran("prune", "--model", tiny, "--first", "500", "--out", pruned).stdout
+    assert "500 of" in said and pruned.stat().st_size < tiny.stat().st_size
+    assert fingerprint(read_gguf(pruned)) == fingerprint(read_gguf(tiny))
+    assert len(Vocabulary(pruned)) == 500
+    assert answer(pruned, adapter)[:40] == answer(tiny, adapter)[:40] != answer(tiny, None)[:40]
+
+
+def test_the_merged_model_answers_as_base_and_adapter_do(
+    tiny: Path, adapter: Path, learned: Path, tmp_path: Path
+) -> None:
+    ran("merge", learned, "--model", tiny, "--out", tmp_path / "merged.gguf")
+    assert answer(tmp_path / "merged.gguf", None)[:40] == answer(tiny, adapter)[:40]
+    write_tiny_gemma(tmp_path / "other.gguf", seed=1)
+    said = refused("merge", learned, "--model", tmp_path / "other.gguf", "--out", tmp_path / "a.gguf")
+    assert "was trained on tiny.gguf" in said
+
+
+@pytest.mark.parametrize("length", [0, 3, 60, 5000])
+def test_a_gguf_that_is_cut_off(length: int, tiny: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(tiny.read_bytes()[:length])
+    assert "cut.gguf" in refused("prune", "--model", cut, "--out", tmp_path / "out.gguf")

@@ -175,5 +175,5 @@ def test_a_poisoned_row_is_refused(rows: list[Row], tiny: Path, tmp_path: Path) 
 def test_nothing_to_train_or_to_judge_on(rows: list[Row], tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(StageError, match="nothing to train on"):
         train(gguf=tiny, rows=rows, out=tmp_path, config=replace(CONFIG, mix=(("plan", 1.0),)))
-    with pytest.raises(StageError, match="no example is of the split `dev`"):
+    with pytest.raises(StageError, match="no example of these tasks `dev`"):
         train(gguf=tiny, rows=rows[:4], out=tmp_path, config=CONFIG)

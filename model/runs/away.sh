@@ -1,0 +1,72 @@
+#!/bin/sh
+# On a training machine without network, from the repository's folder; each call ends within its ten minutes.
+#
+#   away.sh keep FOLDER     keep a folder of pack.sh here: first, then part-aa, part-ab, ...
+#   away.sh ablations       train on 2,000, 8,000 and 32,000 examples of formulas, and on kernels' text alone and with them
+#   away.sh big             the 270m recipe with two rounds of retraining; call it again until it says that it is done
+#
+# What is kept lies in KEPT and stays there from call to call; results go to OUT, files of at most 16 MiB.
+set -eu
+HERE=$(cd "$(dirname "$0")" && pwd)
+KEPT=${KEPT:-/tmp/warpwright-upskill}
+OUT=${OUT:-$KEPT/out}
+PYTHON=${PYTHON:-python3}
+export PYTHON MODEL="$KEPT/base.gguf" PYTHONUNBUFFERED=1
+export PYTHONPATH="$HERE/../../server:$HERE/..:$KEPT/site${PYTHONPATH:+:$PYTHONPATH}"
+mkdir -p "$KEPT" "$OUT"
+WHAT=$1
+shift
+
+keep() {
+    case $(basename "$1") in
+    first)
+        cp "$1"/examples.rows "$1"/base.sha256 "$KEPT"
+        for wheel in "$1"/wheels/*.whl; do
+            if [ -e "$wheel" ]; then "$PYTHON" -m pip install -q --no-index --no-deps --target "$KEPT/site" --upgrade "$wheel"; fi
+        done ;;
+    part-*) cp "$1/base" "$KEPT/$(basename "$1")" ;;
+    *) echo "away.sh: $1 is no folder of pack.sh" >&2; exit 2 ;;
+    esac
+    ls -l "$KEPT"
+}
+
+whole() {
+    if ! echo "$(cat "$KEPT/base.sha256")  $MODEL" | sha256sum -c --status 2>/dev/null; then
+        cat "$KEPT"/part-* > "$MODEL" 2>/dev/null || true
+        if ! echo "$(cat "$KEPT/base.sha256")  $MODEL" | sha256sum -c --status; then
+            echo "away.sh: the parts in $KEPT are not all there, or one is damaged" >&2
+            exit 2
+        fi
+    fi
+}
+
+# One short run; its adapter is NAME.gguf. What does not fit in the time is gone on with by the next call.
+one() {
+    name=$1
+    shift
+    if [ ! -e "$KEPT/$name.gguf" ]; then
+        "$PYTHON" -m warpwright_upskill.train "$KEPT/examples.rows" --model "$MODEL" --out "$KEPT/$name" --config "$HERE/270m.toml" "$@"
+        "$PYTHON" -m warpwright_upskill.export "$KEPT/$name" --model "$MODEL" --type q8_0 --out "$KEPT/$name.gguf"
+    fi
+    cp "$KEPT/$name.gguf" "$OUT"
+    cat "$KEPT/$name/training.json" >> "$OUT/ablations.json"
+}
+
+case $WHAT in
+keep) keep "$1" ;;
+ablations)
+    whole
+    rm -f "$OUT/ablations.json"
+    for count in ${COUNTS:-2000 8000 32000}; do one "formula-$count" --set "mix={formula=1}" --set "examples=$count" "$@"; done
+    one kernel --set "mix={kernel=1}" "$@" --set judge_every=0
+    one both --set "mix={formula=0.5, kernel=0.5}" "$@"
+    one pretrained --set "mix={formula=1}" --set pretrain_epochs=1 "$@" ;;
+big)
+    whole
+    ROUNDS=${ROUNDS:-2} WORKERS=${WORKERS:-$(nproc)} "$HERE/recipe.sh" 270m "$KEPT/examples.rows" "$KEPT/big" "$@"
+    cp "$KEPT"/big/adapter.gguf* "$OUT"
+    cp "$KEPT/big/adapter/training.json" "$OUT/first-training.json"
+    cat "$KEPT"/big/rounds/round*/round.json > "$OUT/rounds.json"
+    echo "done" ;;
+*) echo "away.sh: keep FOLDER, ablations or big" >&2; exit 2 ;;
+esac

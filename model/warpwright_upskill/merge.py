@@ -1,0 +1,67 @@
+"""Add an adapter to its base model's weights: one file instead of two, for who serves no other adapter.
+
+    python -m warpwright_upskill.merge adapter --out merged.gguf
+
+The weights that change are written as Q8_0. Four bits again would throw most of a small change away, so that base and
+adapter apart stay the smaller choice; everything else is copied as it is.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from warpwright_upskill.console import fail, stage
+from warpwright_upskill.export import gguf_name, read_adapter
+from warpwright_upskill.gguf_file import GgufFile, Tensor, data_of, read_gguf, write_gguf
+from warpwright_upskill.lora import check_base
+from warpwright_upskill.options import find_base, model_option
+
+
+def merge(adapter: Path, base: Path, out: Path) -> int:
+    """Write the merged model; returns the number of weights that changed."""
+    import gguf
+
+    check_base(adapter, base)
+    config, matrices = read_adapter(adapter)
+    by_name = {gguf_name(name): values for name, values in matrices.items()}
+    scale = float(config["lora_alpha"]) / float(config["r"])
+    file = read_gguf(base)
+    replaced: dict[str, Any] = {}
+    for tensor in file.tensors:
+        down, up = by_name.get(f"{tensor.name}.lora_a"), by_name.get(f"{tensor.name}.lora_b")
+        if down is not None and up is not None:
+            kind = gguf.GGMLQuantizationType.Q8_0 if tensor.shape[0] % 32 == 0 else gguf.GGMLQuantizationType.F16
+            replaced[tensor.name] = (tensor.shape, int(kind), partial(_sum, file, tensor, scale, up, down, kind))
+    write_gguf(file, out, {}, replaced)
+    return len(replaced)
+
+
+def _sum(file: GgufFile, tensor: Tensor, scale: float, up: Any, down: Any, kind: Any) -> bytes:
+    import gguf
+    import numpy as np
+
+    stored = np.frombuffer(data_of(file, tensor), dtype=np.uint8).reshape(tensor.shape[1], -1)
+    weights = gguf.quants.dequantize(stored, gguf.GGMLQuantizationType(tensor.kind)).astype(np.float32)
+    changed = np.ascontiguousarray(weights + scale * (up.astype(np.float32) @ down.astype(np.float32)))
+    data: bytes = gguf.quants.quantize(changed, kind).tobytes()
+    return data
+
+
+@click.command()
+@click.argument("adapter", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="GGUF file to write.")
+@model_option
+def main(adapter: Path, out: Path, model: str | None) -> None:
+    """Write the base model with the trained ADAPTER (a folder from `train`) added to its weights."""
+    if not out.parent.is_dir():
+        fail(f"{out.parent}: no such folder; make it first.")
+    count = merge(adapter, find_base(model).path, out)
+    click.echo(f"{out}: {count} weights changed, {out.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    stage(main)

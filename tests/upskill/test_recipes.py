@@ -1,0 +1,99 @@
+"""The recipes of model/runs, each from rows of tokens to an adapter that llama.cpp runs, on a tiny random Gemma 3."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.upskill import settings
+from warpwright.assist.engine import CompletionRequest, Engine
+from warpwright.assist.formula_task import FormulaRequest, formula_answer, formula_prompt
+from warpwright.assist.weights import ModelFile
+from warpwright.formulas.sampler import samples
+from warpwright_upskill.config import read_config
+from warpwright_upskill.examples import Example, Metrics, Provenance, read_examples, write_json_lines
+from warpwright_upskill.gemma import BOS, EOS, Tokens, vocabulary_hash
+from warpwright_upskill.rows import Row, write_rows
+
+RUNS = Path(__file__).resolve().parent.parent.parent / "model" / "runs"
+RECIPES = sorted(path.stem for path in RUNS.glob("*.toml"))
+
+
+def test_there_are_the_recipes_that_are_spoken_of() -> None:
+    assert RECIPES == ["1b", "270m", "4b_qlora"]
+    assert read_config(RUNS / "4b_qlora.toml").quantise == "nf4"
+    assert all(
+        (read_config(RUNS / f"{name}.toml").rank, read_config(RUNS / f"{name}.toml").alpha) == (32, 64)
+        for name in RECIPES
+    )
+
+
+@pytest.fixture(scope="module")
+def rows(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tokens = Tokens(tiny)
+    found: list[Row] = []
+    for number, each in enumerate(itertools.islice(samples("recipes"), 10)):
+        prompt = [BOS, *tokens.encode(formula_prompt(FormulaRequest(each.family)))]
+        answer = tokens.encode(formula_answer(each.text))
+        found.append(
+            Row(str(number), "formula", (*prompt, *answer, EOS), len(prompt), "dev" if number > 7 else "train")
+        )
+    tokens.close()
+    path = tmp_path_factory.mktemp("rows") / "some.rows"
+    write_rows(found, vocabulary_hash(tiny)[0], path)
+    return path
+
+
+@pytest.mark.upskill
+@pytest.mark.llm
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_ends_in_an_adapter_that_the_server_loads(recipe: str, tiny: Path, rows: Path, tmp_path: Path) -> None:
+    if recipe == "4b_qlora":
+        pytest.importorskip("bitsandbytes")
+    changes = settings(max_steps=2, batch=4, answer_tokens=4, judged=1, device="cpu")
+    env = {**os.environ, "PYTHON": sys.executable, "MODEL": str(tiny), "ROUNDS": "1", "PROMPTS": "2"}
+    command = ["sh", str(RUNS / "recipe.sh"), recipe, str(rows), str(tmp_path), *changes]
+    subprocess.run(command, env=env, check=True, capture_output=True, timeout=240)
+    with Engine(ModelFile(tiny, "tiny"), tmp_path / "adapter.gguf") as engine:
+        assert engine.complete(CompletionRequest("// Task: add\n// Formula:", max_tokens=4)).tokens > 0
+
+
+@pytest.mark.upskill
+@pytest.mark.llm
+def test_a_machine_without_network_trains_on_what_was_packed(tiny: Path, lesson: Path, tmp_path: Path) -> None:
+    """In the order in which a machine is given its parts; before the last one nothing is trained."""
+    examples = tmp_path / "examples.jsonl"
+    sampled = [
+        Example(
+            "formula", each.family, Provenance("sampler", each.family), Metrics("parsed", "test"), formula=each.text
+        )
+        for each in itertools.islice(samples("packed"), 4)
+    ]
+    write_json_lines(examples, [*sampled, replace(sampled[0], split="dev"), *read_examples(lesson)])
+    env = {
+        **os.environ, "PYTHON": sys.executable, "MODEL": str(tiny), "PACKAGES": "", "COUNTS": "2", "ROUNDS": "1",
+        "KEPT": str(tmp_path / "kept"), "OUT": str(tmp_path / "out"), "PROMPTS": "2", "WORKERS": "1",
+    }  # fmt: skip
+
+    def script(name: str, *arguments: str | Path, status: int = 0) -> str:
+        command = ["sh", str(RUNS / name), *map(str, arguments)]
+        done = subprocess.run(command, env=env, capture_output=True, encoding="utf-8", timeout=400, check=False)
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
+
+    script("pack.sh", examples, tmp_path / "packed")
+    script("away.sh", "keep", tmp_path / "packed" / "first")
+    changes = settings(max_steps=1, batch=2, answer_tokens=4, judged=1, device="cpu", max_tokens=4096)
+    assert "are not all there" in script("away.sh", "ablations", status=2)
+    for part in sorted((tmp_path / "packed").glob("part-*")):
+        script("away.sh", "keep", part)
+    script("away.sh", "ablations", *changes)
+    script("away.sh", "big", *changes)
+    adapters = {"formula-2.gguf", "kernel.gguf", "both.gguf", "pretrained.gguf", "adapter.gguf"}
+    beside = {"ablations.json", "adapter.gguf.json", "adapter.gguf.NOTICE", "first-training.json", "rounds.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == adapters | beside
