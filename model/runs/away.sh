@@ -4,12 +4,14 @@
 #   away.sh keep FOLDER     keep a folder of pack.sh here: first, then part-aa, part-ab, ...
 #   away.sh ablations       train on 2,000, 8,000 and 32,000 examples of formulas, and on kernels' text alone and with them
 #   away.sh big             the 270m recipe with two rounds of retraining; call it again until it says that it is done
+#   away.sh full            100 steps of the 4b_qlora recipe on a random Gemma 3 of full size: memory, tokens a second
 #
 # What is kept lies in KEPT and stays there from call to call; results go to OUT, files of at most 16 MiB.
 set -eu
 HERE=$(cd "$(dirname "$0")" && pwd)
 KEPT=${KEPT:-/tmp/warpwright-upskill}
 OUT=${OUT:-$KEPT/out}
+SIZE=${SIZE:-4b}
 PYTHON=${PYTHON:-python3}
 export PYTHON MODEL="$KEPT/base.gguf" PYTHONUNBUFFERED=1
 export PYTHONPATH="$HERE/../../server:$HERE/..:$KEPT/site${PYTHONPATH:+:$PYTHONPATH}"
@@ -68,5 +70,13 @@ big)
     cp "$KEPT/big/adapter/training.json" "$OUT/first-training.json"
     cat "$KEPT"/big/rounds/round*/round.json > "$OUT/rounds.json"
     echo "done" ;;
-*) echo "away.sh: keep FOLDER, ablations or big" >&2; exit 2 ;;
+full)
+    whole
+    [ -e "$KEPT/$SIZE.gguf" ] || "$PYTHON" -m warpwright_upskill.tiny "$KEPT/$SIZE.gguf" --size "$SIZE" --vocabulary "$MODEL"
+    "$PYTHON" -m warpwright_upskill.train "$KEPT/examples.rows" --model "$KEPT/$SIZE.gguf" --out "$KEPT/full" \
+        --config "$HERE/4b_qlora.toml" --set max_steps=100 "$@" --set judge_every=0
+    "$PYTHON" -m warpwright_upskill.export "$KEPT/full" --model "$KEPT/$SIZE.gguf" --type q8_0 --out "$KEPT/full.gguf"
+    cp "$KEPT/full/training.json" "$OUT/full.json"
+    cp "$KEPT/full.gguf.json" "$OUT" ;;
+*) echo "away.sh: keep FOLDER, ablations, big or full" >&2; exit 2 ;;
 esac

@@ -4,24 +4,42 @@ It stands in for the real weights where only the path matters (tests, `model/run
 the same trainer adapts it, llama.cpp runs it.
 
     python -m warpwright_upskill.tiny tiny.gguf
+
+`--size 4b` writes one of full size, to measure what it takes to train where the real weights are not to be had.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from warpwright_upskill.console import fail, stage
+from warpwright_upskill.gguf_file import read_gguf
 
-LAYERS = 2
-WIDTH = 64
-HEADS = 2
-# Gemma 3 scales attention by 1/sqrt(256) whatever the head; llama.cpp takes the head's width. They agree at 256.
-HEAD_WIDTH = 256
-FEED_FORWARD = 128
 CONTEXT = 8192
 SLIDING_WINDOW = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Gemma 3 scales attention by 1/sqrt(256) whatever the head; llama.cpp takes the head's width, 256 in each size."""
+
+    layers: int
+    width: int
+    heads: int
+    kv_heads: int
+    feed_forward: int
+    head_width: int = 256
+
+
+SIZES = {
+    "tiny": Size(2, 64, 2, 1, 128),
+    "270m": Size(18, 640, 4, 1, 2048),
+    "1b": Size(26, 1152, 4, 1, 6912),
+    "4b": Size(34, 2560, 8, 4, 10240),
+}
 WORDS = (
     *("__global__", "__shared__", "__syncthreads", "threadIdx", "blockIdx", "blockDim", "const", "float", "kernel"),
     *("analysis", "optimizations", "estimated_speedup", "wavefronts", "sectors", "request", "shared", "memory", "lane"),
@@ -49,27 +67,34 @@ def vocabulary() -> list[tuple[str, float, int]]:
     return tokens
 
 
-def write_tiny_gemma(path: Path, seed: int = 0) -> None:
-    """Write the model to `path`. The same seed gives the same weights."""
+def write_tiny_gemma(path: Path, seed: int = 0, size: Size = SIZES["tiny"], like: Path | None = None) -> None:
+    """Write the model to `path`, with the vocabulary of the model `like` where one is given.
+
+    The same seed gives the same weights. Those of a full size are random numbers of four bits (Q4_0).
+    """
     import gguf
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    tokens = vocabulary()
+    tokens: list[tuple[str | bytes, float, int]] = [*vocabulary()]
+    if like is not None:
+        values = read_gguf(like).values
+        named = (f"tokenizer.ggml.{name}" for name in ("tokens", "scores", "token_type"))
+        tokens = list(zip(*(values[name] for name in named), strict=True))
     writer = gguf.GGUFWriter(str(path), "gemma3")
-    writer.add_name("Tiny random Gemma 3")
+    writer.add_name("Tiny random Gemma 3" if size == SIZES["tiny"] else "Random Gemma 3")
     writer.add_context_length(CONTEXT)
-    writer.add_embedding_length(WIDTH)
-    writer.add_block_count(LAYERS)
-    writer.add_feed_forward_length(FEED_FORWARD)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(1)
-    writer.add_key_length(HEAD_WIDTH)
-    writer.add_value_length(HEAD_WIDTH)
+    writer.add_embedding_length(size.width)
+    writer.add_block_count(size.layers)
+    writer.add_feed_forward_length(size.feed_forward)
+    writer.add_head_count(size.heads)
+    writer.add_head_count_kv(size.kv_heads)
+    writer.add_key_length(size.head_width)
+    writer.add_value_length(size.head_width)
     writer.add_layer_norm_rms_eps(1e-6)
     writer.add_rope_freq_base(1_000_000.0)
     writer.add_sliding_window(SLIDING_WINDOW)
-    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32 if size == SIZES["tiny"] else gguf.LlamaFileType.MOSTLY_Q4_0)
     writer.add_tokenizer_model("llama")
     writer.add_tokenizer_pre("default")
     writer.add_token_list([text for text, _, _ in tokens])
@@ -84,26 +109,32 @@ def write_tiny_gemma(path: Path, seed: int = 0) -> None:
     writer.add_add_space_prefix(False)
 
     def matrix(name: str, rows: int, columns: int) -> None:
-        writer.add_tensor(name, (rng.standard_normal((rows, columns)) * columns**-0.5).astype(np.float32))
+        if size == SIZES["tiny"]:
+            writer.add_tensor(name, (rng.standard_normal((rows, columns)) * columns**-0.5).astype(np.float32))
+            return
+        # A block of Q4_0 is a scale and 32 numbers from -8 to 7, whose standard deviation is 4.6.
+        blocks = rng.integers(0, 256, (rows * columns // 32, 18), dtype=np.uint8)
+        blocks[:, :2] = np.array([columns**-0.5 / 4.6], dtype=np.float16).view(np.uint8)
+        writer.add_tensor(name, blocks.reshape(rows, -1), raw_dtype=gguf.GGMLQuantizationType.Q4_0)
 
     def norm(name: str, width: int) -> None:
         writer.add_tensor(name, np.ones(width, dtype=np.float32))
 
-    matrix("token_embd.weight", len(tokens), WIDTH)
-    norm("output_norm.weight", WIDTH)
-    for layer in range(LAYERS):
+    matrix("token_embd.weight", len(tokens), size.width)
+    norm("output_norm.weight", size.width)
+    for layer in range(size.layers):
         block = f"blk.{layer}"
-        matrix(f"{block}.attn_q.weight", HEADS * HEAD_WIDTH, WIDTH)
-        matrix(f"{block}.attn_k.weight", HEAD_WIDTH, WIDTH)
-        matrix(f"{block}.attn_v.weight", HEAD_WIDTH, WIDTH)
-        matrix(f"{block}.attn_output.weight", WIDTH, HEADS * HEAD_WIDTH)
-        matrix(f"{block}.ffn_gate.weight", FEED_FORWARD, WIDTH)
-        matrix(f"{block}.ffn_up.weight", FEED_FORWARD, WIDTH)
-        matrix(f"{block}.ffn_down.weight", WIDTH, FEED_FORWARD)
+        matrix(f"{block}.attn_q.weight", size.heads * size.head_width, size.width)
+        matrix(f"{block}.attn_k.weight", size.kv_heads * size.head_width, size.width)
+        matrix(f"{block}.attn_v.weight", size.kv_heads * size.head_width, size.width)
+        matrix(f"{block}.attn_output.weight", size.width, size.heads * size.head_width)
+        matrix(f"{block}.ffn_gate.weight", size.feed_forward, size.width)
+        matrix(f"{block}.ffn_up.weight", size.feed_forward, size.width)
+        matrix(f"{block}.ffn_down.weight", size.width, size.feed_forward)
         for name in ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"):
-            norm(f"{block}.{name}.weight", WIDTH)
-        norm(f"{block}.attn_q_norm.weight", HEAD_WIDTH)
-        norm(f"{block}.attn_k_norm.weight", HEAD_WIDTH)
+            norm(f"{block}.{name}.weight", size.width)
+        norm(f"{block}.attn_q_norm.weight", size.head_width)
+        norm(f"{block}.attn_k_norm.weight", size.head_width)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -112,12 +143,14 @@ def write_tiny_gemma(path: Path, seed: int = 0) -> None:
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--size", default="tiny", show_default=True, type=click.Choice(sorted(SIZES)), help="As which Gemma 3.")
+@click.option("--vocabulary", "like", type=click.Path(path_type=Path), help="GGUF whose tokens the model shall have.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the random weights.")
-def main(path: Path, seed: int) -> None:
-    """Write a tiny random Gemma 3 to PATH (GGUF), to try the other stages on."""
+def main(path: Path, size: str, like: Path | None, seed: int) -> None:
+    """Write a random Gemma 3, a tiny one or one of full size, to PATH (GGUF), to try the other stages on."""
     if not path.parent.is_dir():
         fail(f"{path.parent}: no such folder; make it first.")
-    write_tiny_gemma(path, seed)
+    write_tiny_gemma(path, seed, SIZES[size], like)
     click.echo(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
 
 

@@ -29,11 +29,11 @@ from warpwright_upskill.console import fail, progress_bar, stage
 from warpwright_upskill.examples import DEV, TRAIN
 from warpwright_upskill.gemma import Vocabulary, choose_device
 from warpwright_upskill.gguf_file import fingerprint, read_gguf
-from warpwright_upskill.judging import judge_all
 from warpwright_upskill.lora import losses_module, padded, save_adapter, with_lora
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.rows import Row, rows_of
 from warpwright_upskill.sampling import sample
+from warpwright_upskill.verdicts import judge_all
 
 LOOK = 10
 """Steps between looks at the loss, each of which waits for the GPU."""

@@ -11,10 +11,10 @@ from support.upskill import json_lines, ran, refused, settings
 from warpwright_upskill.config import Config
 from warpwright_upskill.console import StageError
 from warpwright_upskill.gemma import EOS, Tokens, Vocabulary, vocabulary_hash
-from warpwright_upskill.judging import Verdict, judge
 from warpwright_upskill.retrain import Lesson, lesson_of, retrain, write_lesson
 from warpwright_upskill.rows import Row, read_rows, write_rows
 from warpwright_upskill.spread import CHUNK, spread
+from warpwright_upskill.verdicts import Verdict, judge
 
 ROW = Row("a", "formula", (2, 10, 11, 20, 21, EOS), 3)
 RIGHT, WRONG = Verdict(""), Verdict("It computes something else.")
