@@ -355,8 +355,6 @@ class _Parser:
             if ranges:
                 self.comma_or("]", f"after a dimension of {op.text}")
             ranges.append(self.range())
-            if any(each.name == ranges[-1].name for each in ranges[:-1]):
-                self.fail(f"{op.text} runs over {ranges[-1].name} twice.", op)
         if not ranges:
             self.fail(f"{op.text} runs over nothing: name its dimensions, as in {op.text}[c] x[r, c].", op)
         return Reduce(op.text, tuple(ranges), self.expression(body_level(op.text)), accumulate, op.at)

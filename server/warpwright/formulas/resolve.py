@@ -73,6 +73,7 @@ class _Resolver:
 
     def formula(self) -> Formula:
         self._declarations()
+        self._ranges()
         equations = plain(self.text, self.written.equations)
         dims = self._dims(equations)
         for each in equations:
@@ -123,6 +124,16 @@ class _Resolver:
                 self.declared[full] = replace(each, name=full)
             if not each.fields:
                 self.declared[each.name] = each
+
+    def _ranges(self) -> None:
+        for equation in self.written.equations:
+            for node in (node for part in (*equation.index, equation.value) for node in walk(part)):
+                if not isinstance(node, Reduce):
+                    continue
+                names = [each.name for each in node.ranges]
+                for name in names:
+                    if names.count(name) > 1:
+                        raise self.fail(node.at, f"{node.op} runs over {name} twice.")
 
     def _first(self, name: str) -> int:
         """Where a name comes up first."""

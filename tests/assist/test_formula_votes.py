@@ -1,0 +1,88 @@
+"""Votes by meaning, over answers of a scripted engine: the untaught model's do not agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from warpwright.assist.engine import Completion, CompletionRequest, Engine
+from warpwright.assist.formula_task import FormulaRequest
+from warpwright.assist.formula_votes import formulas_for, voted
+from warpwright.assist.weights import ModelFile
+from warpwright.formulas.resolve import formula_of
+from warpwright.progress import IsCancelled, never_cancelled
+
+
+class Scripted(Engine):
+    """Answers what the test says, in turn; keeps what it was asked."""
+
+    def __init__(self, answers: Sequence[str], stop: str = "end") -> None:
+        super().__init__(ModelFile(Path("/nonexistent.gguf"), "scripted"))
+        self.answers, self.stop = list(answers), stop
+        self.asked: list[CompletionRequest] = []
+
+    def complete(
+        self, request: CompletionRequest, is_cancelled: IsCancelled = never_cancelled, is_enough: object = None
+    ) -> Completion:
+        self.asked.append(request)
+        return Completion(self.answers[len(self.asked) - 1], self.stop)
+
+
+REQUEST = FormulaRequest("row means")
+
+
+def test_what_most_answers_mean_comes_first() -> None:
+    answers = [
+        " y[r] = sum[c] x[r, c]",
+        " y[r] = mean[c] x[r, c]",
+        " y[r] = frob(x[r])",
+        " y[i] = s[i] / J where s[i] = sum[j] x[i, j]",
+        " y[r] = (sum[c] 3 * x[r, c]) / (3 * C)",
+    ]
+    engine = Scripted(answers)
+    found = formulas_for(engine, REQUEST, 5)
+    assert [(each.formula.text, each.votes) for each in found] == [
+        ("y[r] = mean[c] x[r, c]", 3),
+        (answers[0].strip(), 1),
+    ]
+    assert [each.temperature > 0 for each in engine.asked] == [False] + 4 * [True]
+    assert len({each.seed for each in engine.asked}) == 5
+    assert all(each.grammar for each in engine.asked)
+
+
+def test_formulas_that_only_random_inputs_show_to_agree_vote_together() -> None:
+    texts = ["y[i] = log(exp(x[i]) * exp(x[i]))", "y[i] = x[i] + 1", "y[n] = 2 * x[n]"]
+    assert [each.votes for each in voted(list(map(formula_of, texts)))] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["y[i] = a[i]", "z[i] = x[i]", "x: f64, y[i] = x[i]", "y[i, j] = x[i, j]", "y[i] = s * x[i]", "y[i] = t[x[i]]"],
+)
+def test_formulas_of_other_arrays_do_not_vote_together(other: str) -> None:
+    assert [each.votes for each in voted([formula_of("y[i] = x[i]"), formula_of(other)])] == [1, 1]
+
+
+def test_of_as_many_votes_the_likelier_comes_first() -> None:
+    found = formulas_for(Scripted([" y[i] = x[i]", " y[i] = 2 * x[i]"]), REQUEST, 2)
+    assert [each.formula.text for each in found] == ["y[i] = x[i]", "y[i] = 2 * x[i]"]
+
+
+def test_an_answer_that_was_cut_off_has_no_vote() -> None:
+    assert formulas_for(Scripted([" y[i] = x[i]"], "length"), REQUEST, 1) == []
+
+
+def test_nothing_is_asked_of_who_has_cancelled_or_has_no_time() -> None:
+    engine = Scripted([" y[i] = x[i]"])
+    assert formulas_for(engine, REQUEST, is_cancelled=lambda: True) == []
+    assert formulas_for(engine, REQUEST, budget_seconds=0) == []
+    assert engine.asked == []
+
+
+@pytest.mark.llm
+def test_the_real_model_is_asked(engine: Engine) -> None:
+    found = formulas_for(
+        engine, FormulaRequest("copy x to y", "const float* x, float* y, int n", ("negate x", "y[i] = -x[i]")), 2
+    )
+    assert all(each.votes >= 1 for each in found)
