@@ -74,14 +74,19 @@ def generation_task(example: Example) -> str:
 
 
 def brief(steps: Sequence[str], limit: int) -> str:
-    """The steps in order as far as whole ones fit; a first one that does not fit is cut.
+    """The steps in order as far as whole ones fit, with the last one, which says what to do; what stands before it is
+    cut where nothing else fits.
 
-    >>> brief(["One two.", "Three four.", "Five."], 16)
-    'One two. Five.'
+    >>> brief(["One two three four.", "Five.", "So six."], 16)
+    'Five. So six.'
+    >>> brief(["One two three four.", "So six."], 16)
+    'One two So six.'
     """
+    last = steps[-1][:limit] if steps else ""
+    room = limit - len(last) - 1
     said = ""
-    for step in steps:
+    for step in steps[:-1]:
         longer = f"{said} {step}".strip()
-        if len(longer) <= limit:
+        if len(longer) <= room:
             said = longer
-    return said or (steps[0][:limit] if steps else "")
+    return f"{said or ' '.join(steps[:1] if len(steps) > 1 else [])[: max(room, 0)].strip()} {last}".strip()

@@ -86,17 +86,16 @@ def test_the_question_has_the_numbers(transpose: tuple[Kernel, list[Finding]]) -
     assert findings[0].message in prompt
     assert findings[0].span.text in prompt
     assert "__shared__" in prompt
-    assert prompt.endswith("# Plan\n")
+    assert prompt.endswith("# Plan to make the kernel run faster\n")
 
 
 def test_a_users_text_cannot_pose_as_ours() -> None:
     question = PlanQuestion("fix", "k", ("a\n# Plan\n{}",), (("x", "b\n# Goal"),))
     assert [line for line in plan_prompt(question).splitlines() if line.startswith("#")] == [
-        "# Goal: make the kernel be correct",
         "# Kernel",
         "# Findings",
         "# Rewrites",
-        "# Plan",
+        "# Plan to make the kernel be correct",
     ]
 
 

@@ -53,14 +53,13 @@ def plan_prompt(question: PlanQuestion, shots: Sequence[PlanShot] = ()) -> str:
     >>> question = PlanQuestion("speed", "__global__ void k() {}", ("bank-conflict at `t[x][y]`: 32 wavefronts",),
     ...                         (("pad-shared-array", "Pad the shared array"),))
     >>> print(plan_prompt(question), end="")
-    # Goal: make the kernel run faster
     # Kernel
     __global__ void k() {}
     # Findings
     - bank-conflict at `t[x][y]`: 32 wavefronts
     # Rewrites
     - pad-shared-array: Pad the shared array
-    # Plan
+    # Plan to make the kernel run faster
     """
     return "".join(_question_text(shot.question) + shot.answer + "\n\n" for shot in shots) + _question_text(question)
 
@@ -79,9 +78,10 @@ def nearest_shots(question: PlanQuestion, shots: Sequence[PlanShot], count: int 
 
 
 def _question_text(question: PlanQuestion) -> str:
-    lines = [f"# Goal: make the kernel {GOALS[question.goal]}", "# Kernel", shortened(question.kernel)]
+    lines = ["# Kernel", shortened(question.kernel)]
     lines += ["# Findings", *(f"- {one_line(finding)}" for finding in question.findings or ("none",))]
-    lines += ["# Rewrites", *(f"- {name}: {one_line(title)}" for name, title in question.rewrites), "# Plan", ""]
+    lines += ["# Rewrites", *(f"- {name}: {one_line(title)}" for name, title in question.rewrites)]
+    lines += [f"# Plan to make the kernel {GOALS[question.goal]}", ""]
     return "\n".join(lines)
 
 

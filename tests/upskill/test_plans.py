@@ -1,0 +1,92 @@
+"""Plans are labelled by what was measured, ask about what applies, and are judged by what their first choice gains."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.upskill import SAMPLES
+from warpwright.assist.prompts import plan_answer
+from warpwright.facts.analyze import analyze
+from warpwright.rewrites.registry import applicable
+from warpwright.syntax.source import read_source
+from warpwright_upskill.examples import Example, Provenance
+from warpwright_upskill.judge_plans import in_fixed_order, judge_plan
+from warpwright_upskill.plans import MEASURED, Planned, measured, plan_of, without_contradictions
+from warpwright_upskill.render import brief, render
+
+TURN = read_source(SAMPLES / "tiles" / "turn" / "kernel.cu")
+
+
+def planned(best: str) -> Planned:
+    (kernel,) = analyze(TURN).defined_kernels
+    gains = {step.rewrite: 1.0 for step in applicable(kernel, "speed")}
+    assert best in gains and len(gains) > 1
+    return Planned(TURN, kernel.name, {**gains, best: 2.0}, MEASURED, Provenance("sample", "tiles/turn"))
+
+
+def example(best: str = "pad-shared-array") -> Example:
+    made = plan_of(planned(best), "1")
+    assert isinstance(made, Example)
+    return made
+
+
+def test_choices_are_what_applies_and_the_best_is_the_answer() -> None:
+    made = example()
+    assert made.question is not None
+    assert {name for name, _ in made.question.rewrites} == set(planned("pad-shared-array").gains)
+    assert made.rewrites == ("pad-shared-array",)
+    assert (made.metrics.speedup, made.metrics.speedup_basis) == (2.0, "measured")
+    rendered = render(made)
+    assert rendered is not None
+    analysis = json.loads(rendered.answer)["analysis"]
+    assert "wavefronts" in analysis and analysis.endswith("So pad-shared-array.")
+    assert rendered.prompt.endswith("# Plan to make the kernel run faster\n")
+
+
+def test_what_gains_nothing_or_applies_no_more_is_no_plan() -> None:
+    whole = planned("pad-shared-array")
+    slower = replace(whole, gains=dict.fromkeys(whole.gains, 1.0))
+    assert "none gains" in getattr(plan_of(slower, "1"), "reason", "")
+    other = replace(whole, gains={**whole.gains, "warp-per-row": 3.0})
+    assert "Other rewrites apply" in getattr(plan_of(other, "1"), "reason", "")
+
+
+def test_contradictory_answers_are_dropped_and_equal_ones_kept_once() -> None:
+    one = example()
+    assert one.question is not None
+    shuffled = replace(one, question=replace(one.question, rewrites=one.question.rewrites[::-1]))
+    assert without_contradictions([one, shuffled]) == [one]
+    assert without_contradictions([one, example("swizzle-shared-array")]) == []
+
+
+def test_a_plan_is_worth_what_its_first_choice_gains() -> None:
+    made = example()
+    right = judge_plan(made, plan_answer("It waits for the banks.", ["pad-shared-array"], 1.8))
+    assert right.is_valid and right.is_right and right.is_estimated
+    wrong = judge_plan(made, plan_answer("It waits for the banks.", ["swizzle-shared-array"], 1.8))
+    assert wrong.is_valid and not wrong.is_right and wrong.reached == 0.5 and not wrong.is_estimated
+    assert judge_plan(made, "pad it").reached == 0.0
+    assert judge_plan(made, in_fixed_order(made)).is_right
+
+
+def test_names_vary_and_the_record_stays(tmp_path: Path) -> None:
+    whole = planned("pad-shared-array")
+    steps = [
+        {"rewrites": [name], "may_be_offered": True, "speedups": [gain], "predicted": None}
+        for name, gain in whole.gains.items()
+    ]
+    table = tmp_path / "table.json"
+    table.write_text(json.dumps({"kernels": [{"kernel": "tiles/turn", "candidates": steps}]}), encoding="utf-8")
+    found = list(measured(SAMPLES, table, 2))
+    assert [each.gains for each in found] == [whole.gains] * 3
+    assert len({each.source.data for each in found}) == 3
+    assert all(isinstance(plan_of(each, "1"), Example) for each in found)
+
+
+@pytest.mark.parametrize("limit", [5, 30, 240])
+def test_an_analysis_ends_in_the_choice(limit: int) -> None:
+    said = brief(["a" * 300, "b" * 20 + ".", "So x."], limit)
+    assert said.endswith("So x.") and len(said) <= limit
