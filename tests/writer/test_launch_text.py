@@ -41,3 +41,8 @@ def test_a_limit_that_follows_from_another_is_left_out() -> None:
 def test_lines_of_launches_are_broken() -> None:
     text = text_of("y[n, o, h, w] = sum[i, r < 3, s < 3] k[o, i, r, s] * x[n, i, h + r - 1, w + s - 1; zero]")
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_few_results_of_fixed_number_have_short_indices() -> None:
+    text = text_of("bins: u8 h: i32[256]\nh[bins[i]] = sum[i] 1")
+    assert "const int h_0 =" in text

@@ -4,6 +4,7 @@ size."""
 from __future__ import annotations
 
 from warpwright.formulas.bounds import polynomial
+from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, product, walk
@@ -26,9 +27,10 @@ def pointwise(formula: Formula, group: Group, name: str, each: int = 1) -> tuple
     thread computes `each` elements, a block's threads apart."""
     scope = Scope(formula)
     flat = _is_flat(formula, group)
-    index_type = "long long" if flat or not group.dims else "Index"
-    scope.index_type = index_type
     count = product([formula.dims[each] for each in group.dims])
+    is_short = flat and is_constant(count) and at_sizes(count, {}) <= MOST_INDEX - THREADS * each
+    index_type = "int" if is_short else "long long" if flat or not group.dims else "Index"
+    scope.index_type = index_type
     own = group.dims[0] if len(group.dims) == 1 else _free_name(scope)
     _flatten(scope, group, own)
     body = Text(depth=1 if each == 1 else 2)
@@ -43,8 +45,8 @@ def pointwise(formula: Formula, group: Group, name: str, each: int = 1) -> tuple
         for line in coordinates(scope.expressions, group.dims, formula.dims, own, str(body)):
             head(line)
     types = {each.type for each in scope.touched()}
-    texts, parameters = scope.parameters(index_type)
     is_indexed = bool(group.dims) and not flat
+    texts, parameters = scope.parameters("Index" if is_indexed else "long long")
     lines = ["template <typename Index>"] if is_indexed else []
     lines += listed(texts, f"__global__ void __launch_bounds__({THREADS if group.dims else 1}) {name}(", ") {")
     if each > 1:

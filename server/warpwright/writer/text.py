@@ -43,6 +43,8 @@ class Text:
         return "\n".join(self.lines)
 
 
+_LEAST = 16
+"""Letters before a sign of arithmetic, of which fewer look lost on a line."""
 _BREAKS = re.compile(r", |; | (?:&&|\|\||\?|:|[-+*/%]) ")
 _ORDER = {",": 0, ";": 0, "?": 1, ":": 1, "||": 2, "&&": 3, "+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
 """At which a line may end, from what binds least."""
@@ -54,6 +56,8 @@ def broken(line: str, width: int = 120) -> list[str]:
 
     >>> broken("    y[i] = f(a, b) + g(c, d);", 26)
     ['    y[i] = f(a, b) +', '            g(c, d);']
+    >>> broken("    total[i] = f(a, g(b, c));", 27)
+    ['    total[i] =', '            f(a, g(b, c));']
     """
     if len(line) <= width or line.startswith("#") or any(sign in line for sign in ("//", '"', "<<<", "template ")):
         return [line]
@@ -67,8 +71,12 @@ def broken(line: str, width: int = 120) -> list[str]:
 
 def _end(line: str, width: int) -> int:
     """Where a line may end: in as few parentheses as possible, behind the operator that binds least (before those of a
-    select), and then as late as possible; 0 where it may not."""
+    select), and then as late as possible; behind an assignment's sign where that saves parentheses; not after a few
+    letters; 0 where it may not."""
     depths = list(accumulate((letter in "([{") - (letter in ")]}") for letter in line))
+    indent = len(line) - len(line.lstrip())
+    assigned = line.find(" = ") + 3
+    fits_behind = assigned > 2 and depths[assigned] == 0 and indent + 8 + len(line) - assigned <= width
     ends = []
     for found in _BREAKS.finditer(line.rstrip(), 0, width):
         depth, sign = depths[found.start()], found[0].strip()
@@ -76,7 +84,11 @@ def _end(line: str, width: int) -> int:
         if depth or sign != ",":
             end = found.start() + 1 if sign in "?:" else found.end()
             ends.append((depth, _ORDER[sign], -end))
-    return -min(ends)[2] if ends else 0
+    early = indent + _LEAST
+    best = min(
+        [each for each in ends if -each[2] >= (early if each[1] > _ORDER["&&"] else indent + 1)], default=(0, 0, 0)
+    )
+    return assigned if fits_behind and best[0] else -best[2]
 
 
 def listed(parts: list[str], head: str, tail: str, width: int = 110) -> list[str]:
