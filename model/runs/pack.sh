@@ -5,6 +5,7 @@
 #
 # FOLDER/first holds the rows of tokens and the Python packages that are not there; FOLDER/part-aa, -ab, ... the base model
 # with the vocabulary of ASCII text (170 MB, so four parts). FIRST=100000 keeps ASCII tokens among the first 100,000 only (117 MB).
+# SHOWN=0.5 lets half of the requests for formulas show an example of the same structure, as retrieval would.
 # PACKAGES are installed there without what they need: torch, transformers, peft, accelerate, click, rich, numpy are there.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -17,7 +18,7 @@ mkdir -p "$OUT/first/wheels"
     --implementation cp --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
     -d "$OUT/first/wheels" $PACKAGES
 "$PYTHON" -m warpwright_upskill.prune --first "${FIRST:-0}" --out "$OUT/base.gguf" ${MODEL:+--model "$MODEL"}
-"$PYTHON" -m warpwright_upskill.rows "$EXAMPLES" --model "$OUT/base.gguf" --out "$OUT/first/examples.rows"
+"$PYTHON" -m warpwright_upskill.rows "$EXAMPLES" --model "$OUT/base.gguf" --out "$OUT/first/examples.rows" --shown "${SHOWN:-0}"
 rm -rf "$OUT"/part-*
 split -b 42m "$OUT/base.gguf" "$OUT/part-"
 for part in "$OUT"/part-*; do mv "$part" "$part.gguf"; mkdir "$part"; mv "$part.gguf" "$part/base"; done

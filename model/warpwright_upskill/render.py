@@ -31,11 +31,11 @@ class Rendered:
     answer: str
 
 
-def render(example: Example) -> Rendered | None:
+def render(example: Example, shown: Example | None = None) -> Rendered | None:
     """The prompt that the server would send (an adapter gets no worked examples), and the answer that it should get.
 
     None for an example of what the server does not ask: a kernel to be corrected freely, without a choice of rewrites.
-    Raises FormulaError for a formula that is none.
+    A request for a formula shows the words and the formula of `shown`. Raises FormulaError for a formula that is none.
     """
     question = example.question
     if question is not None:
@@ -43,7 +43,8 @@ def render(example: Example) -> Rendered | None:
         analysis = brief(example.reasoning_steps, ANALYSIS_CHARACTERS)
         return Rendered(plan_prompt(asked), plan_answer(analysis, example.rewrites, example.metrics.speedup))
     if example.task == FORMULA:
-        asked_for = FormulaRequest(example.problem, example.given)
+        like = (shown.problem, shown.formula) if shown is not None else None
+        asked_for = FormulaRequest(example.problem, example.given, like)
         return Rendered(formula_prompt(asked_for), formula_answer(example.formula))
     if example.task == REPAIR and example.edits:
         broken = RepairRequest(example.source, tuple(example.message.splitlines()))

@@ -22,6 +22,7 @@ from warpwright.progress import Progress, silent
 from warpwright_upskill.console import StageError, progress_bar, stage
 from warpwright_upskill.examples import SPLITS, TASKS, TRAIN, Example, read_examples
 from warpwright_upskill.gemma import BOS, EOS, Tokens, vocabulary_hash
+from warpwright_upskill.neighbours import neighbours
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.poison import poison
 from warpwright_upskill.render import render
@@ -50,24 +51,25 @@ class Row:
 
 
 def tokenise(
-    examples: Sequence[Example], tokens: Tokens, max_tokens: int, progress: Progress = silent
+    examples: Sequence[Example], tokens: Tokens, max_tokens: int, progress: Progress = silent, shown: float = 0.0
 ) -> tuple[list[Row], dict[str, int]]:
     """Rows of the examples that can be trained on, and how many could not, by reason.
 
     Prompt and answer are tokenised apart, as at inference, where the prompt's last token is fixed before the answer.
-    A training example with a kernel gives one more row, the kernel's text.
+    A training example with a kernel gives one more row, the kernel's text. `shown` is the share of formulas whose
+    prompt shows a neighbour.
     """
     rows: list[Row] = []
     left_out: Counter[str] = Counter()
     kernels: set[str] = set()
-    for number, example in enumerate(examples):
+    for number, (example, neighbour) in enumerate(zip(examples, neighbours(examples, shown), strict=True)):
         if number % 500 == 0:
             progress(f"{number} of {len(examples)} examples", number / len(examples))
         if reason := poison(example):
             left_out[reason] += 1
             continue
         try:
-            rendered = render(example)
+            rendered = render(example, neighbour)
         except FormulaError as error:
             left_out[f"its formula is none: {error.reason}"] += 1
             continue
@@ -176,15 +178,18 @@ def rows_of(path: Path, gguf: Path, max_tokens: int, progress: Progress = silent
 @click.argument("examples", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File of rows to write.")
 @click.option("--max-tokens", default=2048, show_default=True, type=click.IntRange(16), help="Leave longer ones out.")
+@click.option(
+    "--shown", default=0.0, show_default=True, type=click.FloatRange(0, 1), help="Share of formulas with a neighbour."
+)
 @model_option
-def main(examples: Path, out: Path, max_tokens: int, model: str | None) -> None:
+def main(examples: Path, out: Path, max_tokens: int, shown: float, model: str | None) -> None:
     """Turn EXAMPLES (JSON lines from `collect`) into token ids of the base model."""
     found = read_examples(examples)
     gguf = find_base(model).path
     tokens = Tokens(gguf)
     try:
         with progress_bar("tokens", 100) as progress:
-            rows, left_out = tokenise(found, tokens, max_tokens, progress)
+            rows, left_out = tokenise(found, tokens, max_tokens, progress, shown)
     finally:
         tokens.close()
     if not rows:

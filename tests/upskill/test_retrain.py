@@ -10,7 +10,10 @@ import pytest
 from support.upskill import json_lines, ran, refused, settings
 from warpwright_upskill.config import Config
 from warpwright_upskill.console import StageError
+from warpwright_upskill.examples import Example, Metrics, Provenance
 from warpwright_upskill.gemma import EOS, Tokens, Vocabulary, vocabulary_hash
+from warpwright_upskill.neighbours import neighbours
+from warpwright_upskill.render import render
 from warpwright_upskill.retrain import Lesson, lesson_of, retrain, write_lesson
 from warpwright_upskill.rows import Row, read_rows, write_rows
 from warpwright_upskill.spread import CHUNK, spread
@@ -135,3 +138,18 @@ def test_nothing_to_ask(tiny: Path, asked: Path, tmp_path: Path) -> None:
             gguf=tiny, rows=rows, history=(), adapter=tmp_path, out=tmp_path, config=Config(mix=(("plan", 1.0),)),
             rounds=1, prompts=2, each=1, temperature=0.5,
         )  # fmt: skip
+
+
+def test_what_a_request_shows_is_like_it_and_never_its_answer() -> None:
+    def example(structure: str, formula: str, split: str = "train") -> Example:
+        where = Provenance("sampler", "map", structure)
+        return Example("formula", formula, where, Metrics("parsed", "test"), formula=formula, split=split)
+
+    found = [example(s, f"y[i] = {n} * x[i]", "dev" if n == 4 else "train") for s in "ab" for n in (1, 1, 2, 3, 4)]
+    shown = neighbours(found, 1.0)
+    pairs = [(one, other) for one, other in zip(found, shown, strict=True) if other is not None]
+    assert len(pairs) == len(found) and neighbours(found, 1.0) == shown and not any(neighbours(found, 0.0))
+    assert all(one.formula != other.formula and other.split == "train" for one, other in pairs)
+    assert sum(one.provenance == other.provenance for one, other in pairs) > len(pairs) / 2
+    rendered = render(*pairs[0])
+    assert rendered is not None and rendered.prompt.startswith(f"// Like: {pairs[0][1].problem}\n// Formula: y[i]")
