@@ -28,7 +28,7 @@ VOCABULARY = (
     *(name for together in (*words.INPUTS, *words.MATRIX, *words.CUBE, *words.IMAGES) for name in together),
     *words.OUTPUTS, *words.WEIGHTS, *words.BIASES, *words.NUMBERS, *words.INDICES, *words.VECTOR,
     "mean", "var", "total", "peak", "score", "first", "values", "col", "table", "seed", "logits", "probs", "loss",
-    "label", "lr", "beta2", "x1", "x2", "m_new", "count",
+    "label", "lr", "beta2", "x1", "x2", "ms", "mx", "lo", "hi", "avg", "spread", "count",
 )  # fmt: skip
 """Names that an answer may use whatever the request says: those of the sampler."""
 
