@@ -27,6 +27,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 from warpwright.assist.engine import Engine
+from warpwright.assist.formula_votes import MAX_TOKENS, TEMPERATURE
 from warpwright.assist.weights import find_adapter
 
 from warpwright_upskill.console import fail, progress_bar, stage
@@ -48,10 +49,8 @@ from warpwright_upskill.repair_evaluation import (
 )
 from warpwright_upskill.speed import measured
 from warpwright_upskill.systems import (
-    MAX_TOKENS,
     SECONDS,
     SHOTS,
-    TEMPERATURE,
     EndpointSystem,
     ModelSystem,
     System,
@@ -81,6 +80,7 @@ def asked_model(spec: str | None, adapter: Path | None) -> Iterator[ModelSystem]
         "temperature": [0, TEMPERATURE],
         "max_tokens": MAX_TOKENS,
         "seconds": SECONDS,
+        "grammar": True,
         "worked_examples": [] if adapter else [list(each) for each in SHOTS],
     }
     with Engine(base, adapter) as engine:

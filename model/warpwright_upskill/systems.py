@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from warpwright.assist.engine import CompletionRequest, Engine, EngineError
+from warpwright.assist.formula_grammar import formula_grammar
 from warpwright.assist.formula_task import STOP, FormulaRequest, formula_answer, formula_prompt
+from warpwright.assist.formula_votes import MAX_TOKENS, TEMPERATURE
 
 from warpwright_upskill.nearest import Nearest
 from warpwright_upskill.prompts import Prompt
 
-MAX_TOKENS = 224
 SECONDS = 180.0
-TEMPERATURE = 0.8
-"""Of every answer but the first, which takes the likeliest token."""
-
 SHOTS = (
     ("scale a vector by alpha", "float* x, float alpha, int n", "x'[i] = alpha * x[i]"),
     ("sum of every row", "", "s[r] = sum[c] x[r, c]"),
@@ -90,19 +88,21 @@ class WordsSystem:
 
 @dataclass(frozen=True)
 class ModelSystem:
-    """The local model, as the server asks it. Without an adapter it is shown worked examples first."""
+    """The local model. Its answers are the samples of `formula_votes.formulas_for`, one by one; without an adapter it
+    is shown worked examples first."""
 
     engine: Engine
     name: str
     settings: Mapping[str, Any]
 
     def answers(self, prompt: Prompt) -> Iterator[Answer]:
-        asked = formula_prompt(FormulaRequest(prompt.comment, prompt.given))
+        wanted = FormulaRequest(prompt.comment, prompt.given)
+        asked, grammar = formula_prompt(wanted), formula_grammar(wanted)
         text = asked if self.engine.adapter else f"{worked_examples()}{asked}"
         number = 0
         while True:
             request = CompletionRequest(
-                text, MAX_TOKENS, TEMPERATURE if number else 0.0, seed=number, stop=(STOP,), seconds=SECONDS
+                text, MAX_TOKENS, TEMPERATURE if number else 0.0, number, (STOP,), grammar, SECONDS
             )
             started = time.perf_counter()
             try:

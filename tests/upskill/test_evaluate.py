@@ -162,7 +162,7 @@ def test_a_larger_model(prompts: Path, endpoint: str, tmp_path: Path) -> None:
     ran("evaluate", *some, "--tries", "2", "--out", out)
     formulas = json.loads(out.read_text(encoding="utf-8"))["systems"]["larger"]["formulas"]
     assert (formulas["prompts"], formulas["right_at_first"]) == (2, 1)
-    assert [each["temperature"] for each in Larger.asked] == [0, 0, 0.8, 0, 0.8]
+    assert [each["temperature"] for each in Larger.asked] == [0, 0, 0.7, 0, 0.7]
     assert "Task: add up each row" in Larger.asked[0]["messages"][1]["content"]
 
 
