@@ -114,7 +114,8 @@ def document(program: Any) -> dict[str, Any]:
     """An ExportedProgram as JSON: `inputs`, `nodes` in order, `outputs`, `sizes`.
 
     An argument that is a value is {"value": name}, an extent that is known at run time {"size": expression}, a type
-    {"type": name}; whole numbers, floating-point numbers, truth values and lists are themselves.
+    {"type": name}, a complex number {"complex": [re, im]}; whole numbers, floating-point numbers, truth values
+    and lists are themselves.
     """
     signature = program.graph_signature
     kinds = {each.arg.name: each for each in signature.input_specs}
@@ -196,7 +197,8 @@ def _input(program: Any, node: Any, spec: Any) -> dict[str, Any]:
         return made | {"number": _argument(found)}
     constant = program.constants.get(spec.target) if made["kind"] == "constant_tensor" else None
     if isinstance(constant, torch.Tensor) and constant.numel() == 1 and type(constant) is torch.Tensor:
-        made["number"] = _argument(constant.item())
+        number = constant.item()
+        made |= {} if isinstance(number, complex) else {"number": _argument(number)}
     return made | _tensor(found)
 
 
@@ -230,6 +232,8 @@ def _argument(each: Any) -> Any:
         return {"size": str(each.node.expr)}
     if isinstance(each, float) and not math.isfinite(each):
         return {"float": repr(each)}
+    if isinstance(each, complex):
+        return {"complex": [each.real, each.imag]}
     if each is None or isinstance(each, bool | int | float | str):
         return each
     if isinstance(each, list | tuple):

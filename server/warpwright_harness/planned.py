@@ -42,6 +42,8 @@ def run(
         if isinstance(each, dict):
             if "size" in each:
                 return number(each["size"])
+            if "complex" in each:
+                return complex(*each["complex"])
             moved = shaped(each["value"], each["extents"]).permute(each["order"])
             return moved.reshape([number(one) for one in each["shape"]])
         return each

@@ -64,6 +64,12 @@ def test_a_file_is_read_and_another_written(tmp_path: Path) -> None:
         (["nothing"], "error: 'nothing' is neither a formula, which has an =, nor a file\n"),
         (["y[i] = x[i]", "--size", "N=3"], "error: The formula has no size 'N': it has I.\n"),
         (["y[i] = x[i]", "--size", "I"], "error: --size takes a name and a number, as in I=1000, not 'I'\n"),
+        (["y[i] = x[i]", "--size", "I=²"], "error: --size takes a name and a number, as in I=1000, not 'I=²'\n"),
+        (
+            ["y[i] = x[i]", "--size", "I=9223372036854775808"],
+            "error: --size takes a name and a number, as in I=1000, not 'I=9223372036854775808'\n",
+        ),
+        (["y[i] = x[i]", "--schedule", "rows:lanes=8,lanes=4"], "error: lanes of rows is given twice\n"),
         (["y[i] = x[i]", "--schedule", "rows"], "error: That schedule does not fit the formula. Nothing is reduced.\n"),
         (
             ["y[i] = x[i]", "--schedule", "pointwise:depth=2"],
@@ -84,6 +90,21 @@ def test_a_file_is_read_and_another_written(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_one_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
     ran = run_command("formula", *arguments, cwd=tmp_path)
     assert (ran.status, ran.stdout, ran.stderr) == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--types", "f32,bf16"],
+        ["--input", "f32[3]"],
+        ["--format", "json", "--as", "header"],
+        ["--schedule", "rows", "--plain"],
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(tmp_path: Path, options: list[str]) -> None:
+    ran = run_command("formula", "y[i] = x[i]", *options, cwd=tmp_path)
+    assert (ran.status, ran.stdout) == (2, "")
+    assert "Usage:" in ran.stderr
 
 
 def test_the_explanation_names_each_launch(tmp_path: Path) -> None:

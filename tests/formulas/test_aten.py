@@ -182,6 +182,18 @@ def test_an_operator_without_a_formula_is_named_and_the_rest_goes_on() -> None:
     assert len(made.formulas) == 2
 
 
+def test_a_complex_number_stays_torch_s() -> None:
+    from warpwright_harness.planned import run
+
+    def function(a: Any) -> Any:
+        return (a.to(torch.complex64) * 1j + 2).imag + 1
+
+    made = planned(function, x(3, 4))
+    assert "mul stays torch's: it takes a complex number." in [each.said for each in made.calls]
+    results, _ = run(document(made), {}, (x(3, 4),), by_numpy)
+    torch.testing.assert_close(results[0], function(x(3, 4)))
+
+
 def test_random_numbers_stay_torch_s() -> None:
     made = planned(torch.nn.Dropout(0.5), x(3, 4))
     assert "its random numbers are torch's" in made.calls[0].said

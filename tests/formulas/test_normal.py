@@ -30,6 +30,19 @@ def same(formula: Formula, sizes: dict[str, int]) -> None:
         assert all(each is stage.value and each.op in PLAIN for each in reductions)
 
 
+@pytest.mark.parametrize(
+    ("text", "dims"),
+    [
+        ("y[r, c] = sum[k] x[r, k]", [("r",), ("r", "c")]),
+        ("x: f32[N, N] y[i, j] = max[j] x[i, j]", [("i",), ("i", "j")]),
+        ("x'[i] = sum[j] x[j]", [(), ("i",), ("i",)]),
+        ("y: f32[R, 1] y[r, o] = sum[k] x[r, k]", [("r", "o")]),
+    ],
+)
+def test_what_is_stored_in_many_places_is_reduced_once(text: str, dims: list[tuple[str, ...]]) -> None:
+    assert [each.dims for each in normal(formula_of(text)).stages] == dims
+
+
 @pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.name)
 def test_formulas_of_the_catalogue(entry: Entry) -> None:
     same(entry.formula, dict(entry.small))

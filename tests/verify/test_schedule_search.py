@@ -35,6 +35,15 @@ def test_the_cost_model_orders_schedules(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.nvcc
+@pytest.mark.parametrize("kept", ["[]", "{}", '[{"schedule": 3}]', '[{"schedule": "rules", "predicted_us": "a"}]'])
+def test_what_a_broken_cache_holds_is_found_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
+    monkeypatch.setenv("WARPWRIGHT_CACHE_DIR", str(tmp_path))
+    first = found("y[i] = 2 * x[i]", {"I": 1000})
+    next((tmp_path / "schedules").iterdir()).write_text(kept)
+    assert found("y[i] = 2 * x[i]", {"I": 1000}) == first
+
+
+@pytest.mark.nvcc
 def test_arrays_that_are_too_large_are_one_sentence() -> None:
     made = searched(formula_of("y[i] = x[i]"), {"I": 1 << 40}, "sm_90", None, 1.0, silent, never_cancelled)
     assert not isinstance(made, Found)

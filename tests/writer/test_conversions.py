@@ -20,6 +20,11 @@ FORMULAS = (
     "x: bf16 y[r] = logsumexp:f64[c] x[r, c]",
     "x: f64 y[b, i] = sum:f64[i - 7 <= j <= i] fma(asinh(x[b, j]), temperature, 0.25)",
     "y = var[r] expm1(x[r])",
+    "x: f64 y: i32 y[i] = x[i] * 1e12",
+    "x: f64 y: u64 y[i] = i8(x[i]) + u64(x[i])",
+    "x: f16 y: i64 y[i] = sum[j <= i] x[j] * 1e30",
+    "x: f64 y: i16 y[r] = sum[begin[r] <= e < begin[r + 1]] x[e]",
+    "x: f32 y: i64 y[i] = max[k < 3] x[i + k; -inf]",
     "x: c64 w: c64 y[r, c] = sum[l] x[r, l] * w[c, l] + b[c]",
 )
 

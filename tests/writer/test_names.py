@@ -17,6 +17,9 @@ FORMULAS = (
     "gamma[t, c] = x[t, c] * T + y1[c] * rand",
     "y[t, c] = x[t, c] * gamma[c] / T",
     "p: f32[N]{x, y}\np.x'[i] = p.y[i]",
+    "p: f32[N]{x, y} q: f32[N]{x, y}\nq.x[i] = sum[j <= i] p.x[j]\nq.y[i] = sum[j <= i] p.y[j]",
+    "A'[i, j] = sum[k] A[i, k] * B[k, j]",
+    "y[i, j] = B_slices[j] + A_depth[i] * sum[k] A[i, k] * B[k, j]",
     "out[i] = aligned_bytes[i] * sum[j] s[j]\ns[j] = sum[k] w[j, k] * stdout[k]",
 )
 

@@ -37,6 +37,7 @@ CASES: dict[str, tuple[str, Schedule | None, list[dict[str, int]]]] = {
     "periodic": (f"y[i, j] = {CROSS.replace('zero', 'wrap')}", None, PLANE[1:]),
     "mirrored blur": ("y[i, j] = sum[a < 5, b < 5] g[a] * g[b] * x[i + a - 2, j + b - 2; reflect]", None, PLANE[1:]),
     "bytes": ("x: u8\ny[i, j] = min[a < 3, b < 3] x[i + a - 1, j + b - 1; clamp]", None, PLANE[1:]),
+    "i64 beyond the edge": ("x: i64\ny[i] = sum[k < 5] x[i + k - 2; 2] * w[k]", None, [{"I": i} for i in (1, 7, 33)]),
     "a guarded neighbour": ("d[r, i] = x[r, i] - x[r, i - 1] if i > 0 else x[r, i]", None, [{"R": 3, "I": 9}]),
     "inner elements": (
         "x: f32[I + 2, J + 2]\ny: f32[I, J]\ny[i, j] = x[i, j + 1] + x[i + 2, j + 1] - b[i, j] * x[i + 1, j + 2]",
@@ -190,7 +191,7 @@ def test_what_is_no_window_is_left_to_others(text: str, reason: str) -> None:
     [
         ("y[i] = sum[j] A[i, j] * x[j]", "other elements alone"),
         ("y[i] = sum[j <= i] x[j] * x[i]", "one whole dimension"),
-        ("y[i] = sum[j] x[j]", "Nothing is read"),
+        ("y: f32[1] y[i] = sum[j] x[j]", "Nothing is read"),
         ("y[i] = x[i]", "Nothing is reduced"),
     ],
 )

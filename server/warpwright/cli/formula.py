@@ -113,6 +113,12 @@ def command(
         raise click.UsageError("give a FORMULA, or --torch FILE::NAME")
     if form == "extension" and target is None:
         raise click.UsageError("--as extension writes three files: name a folder with --output")
+    if types and form != "extension":
+        raise click.UsageError("--types goes with --as extension")
+    if inputs and exported is None:
+        raise click.UsageError("--input goes with --torch")
+    if output == "json" and (form != "cuda" or target is not None):
+        raise click.UsageError("--format json prints all there is: leave out --as and --output")
     if name is not None and (not _NAME.fullmatch(name) or is_reserved(name)):
         raise CannotRun(f"{name!r} cannot be the name of a function in CUDA")
     if sum((wanted is not None, seconds is not None, is_plain)) > 1:
@@ -249,7 +255,7 @@ def _sizes(given: tuple[str, ...], known: tuple[str, ...]) -> dict[str, int]:
     found: dict[str, int] = {}
     for each in given:
         name, _, number = each.partition("=")
-        if not number.isdigit():
+        if not number.isdecimal() or int(number) >= 1 << 63:
             raise CannotRun(f"--size takes a name and a number, as in {known[0] if known else 'N'}=1000, not {each!r}")
         if name not in known:
             raise CannotRun(f"The formula has no size {name!r}: it has {', '.join(known) or 'none'}.")

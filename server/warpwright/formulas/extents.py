@@ -161,6 +161,8 @@ def _end(load: Load, index: Expr, dims: Mapping[str, Expr]) -> Polynomial | None
     if load.outside is not None or terms is None or any(name not in dims for key in terms for name in key):
         return None
     end = plus(highest(terms, dims), {(): 1})
+    if end.keys() <= {()} and end.get((), 0) <= 0:
+        return None
     for name in dims.keys() & {key[0] for key, factor in terms.items() if len(key) == 1 and factor == 1}:
         extent = polynomial(dims[name]) or {}
         if Bounds(dims).not_negative(plus(extent, scaled(end, -1))):

@@ -107,7 +107,8 @@ class _Normal:
             node = replace(node, body=self._value(node.body, stage, inner))
             if node.op not in PLAIN:
                 return self._value(self._made_of_plain(node, stage, scope), stage, scope)
-            if top:
+            # What is the same along a dimension is reduced once, and stored in each place.
+            if top and all(each in _read(node) or self.dims[each] == Num(1) for each in scope):
                 return node
             return self._hoisted(node, stage, scope, f"{stage.name}_{node.op}")
         match node:
@@ -130,8 +131,7 @@ class _Normal:
         return node
 
     def _hoisted(self, node: Reduce, stage: Stage, scope: tuple[str, ...], name: str) -> Load:
-        ends = [end for each in node.ranges for end in (each.lower, each.upper) if end is not None]
-        free = set(names_in([node.body, *ends])) - {each.name for each in node.ranges}
+        free = _read(node)
         dims = tuple(each for each in dict.fromkeys(scope) if each in free)
         same = next((s for s in self.done if s.temporary and s.value == node and s.dims == dims), None)
         if same is None:
@@ -218,6 +218,12 @@ def _reading(stage: Stage, instead: Mapping[str, str]) -> Stage:
     return replace(
         stage, value=rebuilt(stage.value, change), index=tuple(rebuilt(each, change) for each in stage.index)
     )
+
+
+def _read(node: Reduce) -> set[str]:
+    """The names that a reduction reads, without its own dimensions."""
+    ends = [end for each in node.ranges for end in (each.lower, each.upper) if end is not None]
+    return set(names_in([node.body, *ends])) - {each.name for each in node.ranges}
 
 
 def _as_float(body: Expr, kind: str, own: ElementType) -> Expr:

@@ -51,8 +51,7 @@ def _once(text: str, equations: Sequence[Equation]) -> None:
 def _new_values(text: str, equations: Sequence[Equation]) -> list[Equation]:
     primed = {f"{each.name}'": each for each in equations if each.primed}
     nodes = [node for each in equations for part in (*each.index, each.value) for node in walk(part)]
-    read = {node.tensor if isinstance(node, Load) else node.name: node.at for node in nodes
-            if isinstance(node, Load | Name)}  # fmt: skip
+    read = {_named(node): node.at for node in nodes if isinstance(node, Load | Name)}
     taken = {*read, *(each.name for each in equations)}
     stages: dict[str, str] = {}
     for name, at in read.items():
@@ -75,6 +74,11 @@ def _new_values(text: str, equations: Sequence[Equation]) -> list[Equation]:
                 return replace(node, name=stages[name])
         return node
 
+    for name in stages:
+        own = next((node for node in walk(primed[name].value) if _named(node) == name), None)
+        if own is not None:
+            raise FormulaError(text, own.at, f"{name} is defined by itself: read the old value, {name[:-1]}.")
+
     done: list[Equation] = []
     values: list[Equation] = []
     for each in equations:
@@ -87,3 +91,8 @@ def _new_values(text: str, equations: Sequence[Equation]) -> list[Equation]:
             new = replace(new, value=Load(stage, each.index, None, each.at) if each.index else Name(stage, each.at))
         done.append(new)
     return done + values
+
+
+def _named(node: Expr) -> str:
+    """The array or the number that is read; "" of another node."""
+    return node.tensor if isinstance(node, Load) else node.name if isinstance(node, Name) else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from warpwright.formulas.functions import BITS, COMPARISONS, FUNCTIONS
+from warpwright.formulas.printer import shown
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce
 from warpwright.formulas.types import KIND_RANK, TYPES, ElementType, promoted
 
@@ -76,7 +77,14 @@ def _typed(node: Expr, named: Callable[[str], ElementType], of: Callable[[Expr],
                     raise TypeRuleError(
                         each.at, f"An index of {tensor} is a whole number, not {settled(of(each)).name}."
                     )
-            return named(tensor)
+            kind = named(tensor)
+            if isinstance(node.outside, Num) and not _holds(kind, node.outside.value):
+                number = shown(node.outside)
+                cure = "test the index with 'if' in its place"
+                raise TypeRuleError(
+                    node.outside.at, f"{tensor} is of {kind.name}, which does not hold {number}: {cure}."
+                )
+            return kind
         case Reduce(ranges=ranges):
             for each in (end for r in ranges for end in (r.lower, r.upper) if end is not None):
                 if of(each).kind not in ("integer", "bool"):
@@ -87,6 +95,11 @@ def _typed(node: Expr, named: Callable[[str], ElementType], of: Callable[[Expr],
             if kind.kind == "integer" and len(args) == 2:
                 _need_sense(name, args[1], kind)
             return kind
+
+
+def _holds(kind: ElementType, value: float) -> bool:
+    low, high = kind.bounds
+    return kind.kind not in ("bool", "integer") or (isinstance(value, int) and low <= value <= high)
 
 
 def _reduced(node: Reduce, body: ElementType) -> ElementType:

@@ -59,6 +59,8 @@ def read_schedule(text: str) -> Schedule:
         key, _, value = part.partition("=")
         if key not in known:
             raise ValueError(f"{name} has no {key!r}: it has {', '.join(known)}")
+        if key in given:
+            raise ValueError(f"{key} of {name} is given twice")
         given[key] = _value(name, key, value, _default(known[key]))
     return cast(Schedule, kind(**given))
 

@@ -96,9 +96,9 @@ def searched(
     text = file_text(*codes.values())
     on = "" if gpu is None else gpu.name
     path = cache_dir() / "schedules" / f"{cache.key_of(text, sorted(sizes.items()), arch, on)}.json"
-    kept = read_kept(path)
-    if isinstance(kept, list):
-        return Found(dict(sizes), tuple(Candidate(**each) for each in kept), on)
+    kept = _kept(read_kept(path))
+    if {each.schedule for each in kept} == {*codes, *(each.schedule for each in refused)}:
+        return Found(dict(sizes), kept, on)
     try:
         inputs = drawn(formula, sizes)
     except NoInputsError as error:
@@ -119,6 +119,16 @@ def searched(
     found = sorted([*ordered, *refused], key=lambda each: each.rank)
     write_kept(path, [asdict(each) for each in found])
     return Found(dict(sizes), tuple(found), on)
+
+
+def _kept(found: object) -> tuple[Candidate, ...]:
+    """What a file of the cache says; nothing where it is of another form."""
+    try:
+        candidates = tuple(Candidate(**each) for each in found) if isinstance(found, list) else ()
+    except TypeError:
+        return ()
+    times = (us for each in candidates for us in (each.predicted_us, each.measured_us))
+    return candidates if all(us is None or isinstance(us, float) for us in times) else ()
 
 
 def _predicted(

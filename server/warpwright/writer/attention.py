@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from warpwright.schedules.attention import FusedAttention, in_shared
 from warpwright.writer.contraction_parts import CUDA_TYPES, filled, indented
 from warpwright.writer.own_names import own_name, with_own_names
-from warpwright.writer.text import listed
+from warpwright.writer.text import listed, mentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,17 +219,17 @@ $results
     }
 }
 """
+_KEY = "                const int $key = first_key + along * 8 + lane % 4 * 2 + part;\n"
 _SCORING = """\
 #pragma unroll
 for (int down = 0; down < kWarpRows / 16; ++down) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-$own_row$ends#pragma unroll
+$ends#pragma unroll
         for (int along = 0; along < kKeys / 8; ++along) {
 #pragma unroll
             for (int part = 0; part < 2; ++part) {
-                const int $key = first_key + along * 8 + lane % 4 * 2 + part;
-                float& score = scores[down][along][2 * half + part];
+$own_key                float& score = scores[down][along][2 * half + part];
                 $change
             }
         }
@@ -327,10 +327,12 @@ def _scoring(fused: Fused) -> str:
 
     place = "lane_row + down * 16 + half * 8"
     place = f"min({place}, $rows - 1)" if fused.score else place
-    own_row = f"        const int $row = {place};\n" if fused.score or fused.until or fused.since else ""
 
     def loop(change: str, ends: str) -> str:
-        return indented(_SCORING.replace("$change", change).replace("$own_row$ends", own_row + ends))
+        score = fused.score if "$score" in change else ""
+        row = f"        const int $row = {place};\n" if "$row" in ends or mentions(score, fused.row) else ""
+        key = _KEY if "$key" in change or mentions(score, fused.key) else ""
+        return indented(_SCORING.replace("$change", change).replace("$ends", row + ends).replace("$own_key", key))
 
     text = f"if ({crosses}) {{\n{loop(change, ends)}}}"
     text += f" else {{\n{loop('score = $score;', '')}}}\n" if fused.score else "\n"

@@ -12,7 +12,6 @@ from warpwright.writer.expressions import PRODUCT as PRODUCT_LEVEL
 from warpwright.writer.own_names import with_own_names
 from warpwright.writer.scope import Scope
 from warpwright.writer.sums import factors, loads_in, names_in, product_of
-from warpwright.writer.types import written
 
 _PAIRS = {"bf16": "__nv_bfloat162", "f16": "__half2", "f32": "float2"}
 _TO_PAIR = {"bf16": "__floats2bfloat162_rn", "f16": "__floats2half2_rn", "f32": "make_float2"}
@@ -129,7 +128,9 @@ def row_store(made: Attention, scope: Scope, number: int, stage: Stage, value: s
     scope.stored[tensor.array] = None
     place = made.place(scope, number).removeprefix(tensor.array).removeprefix(" + ")
     at = f"{place} + {row}" if place else row
-    return f"{tensor.array}[{at} + {made.own('column')}] = {written(TYPES[tensor.type], value, F32)};\n"
+    return (
+        f"{tensor.array}[{at} + {made.own('column')}] = {scope.expressions.written(TYPES[tensor.type], value, F32)};\n"
+    )
 
 
 def _is_of_element(node: Expr) -> bool:

@@ -20,7 +20,7 @@ from warpwright.writer.pointwise import combined, is_packed, reach
 from warpwright.writer.scatter import OPS, atomic
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
-from warpwright.writer.types import NAMES, literal, read, written
+from warpwright.writer.types import NAMES, literal, read
 
 SHARED = 48 * 1024
 """Bytes of a block."""
@@ -143,7 +143,9 @@ def _kernel(scope: Scope, group: Group, name: str, schedule: Bins, moved: Mappin
             for line in combined(scope, Reduce(op, (), Num(0)), total, other, gathered, gathered):
                 body(line)
         scope.used[tensor.array] = scope.stored[tensor.array] = None
-        handed = atomic(scope, stage, kind, f"{tensor.array} + {place}", written(kind, total, gathered))
+        handed = atomic(
+            scope, stage, kind, f"{tensor.array} + {place}", scope.expressions.written(kind, total, gathered)
+        )
         body(f"if ({total} != {start}) {handed};")
     texts, parameters = scope.parameters("Index")
     lines = ["// A block gathers in shared memory, so that it changes each place in global memory once at most."]

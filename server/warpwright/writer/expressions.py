@@ -11,7 +11,7 @@ from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.formulas.typing_rules import settled, type_of
-from warpwright.writer.types import NAMES, limits, literal, saturated, written
+from warpwright.writer.types import NAMES, gives_other_than_0_of_nan, limits, literal, written
 
 TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUAL, LESS, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(1, 14)
 _LEVELS = {
@@ -81,10 +81,10 @@ class Expressions:
         return literal(identity(node.op, own), kind)
 
     def held(self, node: Expr, kind: ElementType) -> str:
-        """The expression as a variable holds it of which memory of type `kind` gets the value: within the range of a
-        small whole type, as it would be stored."""
+        """The expression as a variable holds it of which memory of type `kind` gets the value: of a whole type as it
+        would be stored."""
         own = self.type_of(node)
-        if kind.kind == "integer" and kind.bits < 32 and own.is_float:
+        if kind.kind == "integer" and own.is_float:
             return self.stored(node, kind)
         return self.of(node, wanted=computed(kind))
 
@@ -95,14 +95,20 @@ class Expressions:
             own = computed(kind)
         if kind.is_float and kind.bits <= 16:
             self.fast = _whose_errors_round_away(node)
-            text = written(kind, self.of(node, wanted=computed(kind)), own)
+            text = self.written(kind, self.of(node, wanted=computed(kind)), own)
             self.fast = frozenset()
             return text
         if isinstance(node, Load) and kind.kind == "integer" and self.type_named(node.tensor) == kind:
             return self.of(node)
         if _is_within(node, kind):
             return f"static_cast<{NAMES[kind.name]}>({self.of(node, wanted=computed(kind))})"
-        return written(kind, self.of(node, wanted=computed(kind)), own)
+        return self.written(kind, self.of(node, wanted=computed(kind)), own)
+
+    def written(self, kind: ElementType, value: str, own: ElementType) -> str:
+        """As `types.written`, with the helper that it may call."""
+        if gives_other_than_0_of_nan(own, kind):
+            self.helpers.add("whole_of")
+        return written(kind, value, own)
 
     def _text(self, node: Expr, wanted: ElementType | None) -> tuple[str, int]:
         match node:
@@ -173,8 +179,8 @@ class Expressions:
             return back.get(kind.name, f"static_cast<float>({inner})"), ATOM
         if own == kind:
             return self._text(operand, kind)
-        if own.is_float and kind.kind == "integer" and kind.bits < 32 and not _is_within(operand, kind):
-            return saturated(kind, self.of(operand)), ATOM
+        if own.is_float and kind.kind == "integer" and not _is_within(operand, kind):
+            return self.written(kind, self.of(operand), own), ATOM
         return f"static_cast<{NAMES[kind.name]}>({self.of(operand)})", ATOM
 
     def _quotient(self, args: tuple[Expr, ...], kind: ElementType) -> tuple[str, int]:

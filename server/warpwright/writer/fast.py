@@ -24,6 +24,7 @@ from warpwright.writer.attention_parts import Attention
 from warpwright.writer.bins import bins
 from warpwright.writer.bins import vector_of as bins_vector
 from warpwright.writer.code import Code, Kernel, Path, Step
+from warpwright.writer.names import part_name
 from warpwright.writer.packs import columns_of, packs, schedule_of
 from warpwright.writer.pairs import pairs
 from warpwright.writer.partition import Group, loads_of, partition
@@ -70,7 +71,7 @@ def made_code(formula: Formula, name: str, schedule: Schedule | None, sizes: Map
     writing = _Writing(schedule, sizes, len(found) > 1)
     arrays = tensors_of(formula)
     for number, part in enumerate(found):
-        own = name if len(found) == 1 else f"{name}_{part.formula.stages[-1].name}"
+        own = name if len(found) == 1 else part_name(name, part.formula.stages[-1])
         if any(each.name.startswith(own) for each in kernels):
             own = f"{own}_{number}"
         made = writing.part(part, own)
@@ -144,7 +145,7 @@ class _Writing:
         groups = [each for group in partition(formula) for each in apart(formula, group)]
         arrays = tensors_of(formula)
         for number, group in enumerate(groups):
-            own = name if len(groups) == 1 else f"{name}_{group.stages[-1].name}"
+            own = name if len(groups) == 1 else part_name(name, group.stages[-1])
             if any(each.name.startswith(own) for each in kernels):
                 own = f"{own}_{number}"
             made = self._group(formula, group, own)

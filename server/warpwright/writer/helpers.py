@@ -92,7 +92,7 @@ def _with_nan(op: str, word: str, sign: str) -> Helper:
     general = _of_any(f"{op}_of", f"a {sign} b || a != a ? a : b", f"The {word} one; a NaN is handed on.", "T a, T b")
     return Helper(
         f"{general.text}\n#if __CUDA_ARCH__ >= 800\n// The same in one instruction.\n"
-        f"__device__ __forceinline__ float {op}_of(float a, float b) {{\n"
+        f"[[maybe_unused]] __device__ __forceinline__ float {op}_of(float a, float b) {{\n"
         f"    float {word};\n"
         f'    asm("{op}.NaN.f32 %0, %1, %2;" : "=f"({word}) : "f"(a), "f"(b));\n'
         f"    return {word};\n}}\n#endif\n"
@@ -150,6 +150,11 @@ HELPERS: dict[str, Helper] = {
     "whole_mod": Helper(
         "// By 0 it is 0.\n"
         "template <typename T>\n__device__ __forceinline__ T whole_mod(T a, T b) { return b == 0 ? 0 : a % b; }\n"
+    ),
+    "whole_of": Helper(
+        "// Towards zero, the nearest number of the type, and of a NaN 0.\n"
+        "template <typename Whole, typename T>\n__device__ __forceinline__ Whole whole_of(T x) {\n"
+        "    return isnan(x) ? 0 : static_cast<Whole>(x);\n}\n"
     ),
     "float_mod": Helper(
         "// With the sign of the divisor.\n"

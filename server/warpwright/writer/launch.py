@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from warpwright.formulas.bounds import polynomial
-from warpwright.formulas.extents import at_sizes, is_constant
+from warpwright.formulas.extents import at_sizes, is_constant, names_in
 from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.tree import Call, Expr, Num, product
 from warpwright.formulas.types import TYPES, computed
@@ -67,7 +67,8 @@ def launch_function(code: Code) -> str:
     """The function, and one that tells the size of the workspace where there is one."""
     text = Text()
     if code.temporaries:
-        sizes = [f"long long {name}" for name in code.formula.sizes]
+        read = {name for each in code.temporaries for name in names_in(each.extents)}
+        sizes = [f"long long {name}" if name in read else f"long long /* {name} */" for name in code.formula.sizes]
         text("// The bytes of device memory that the launch function needs for what its kernels hand on to each other.")
         head = listed(sizes, f'extern "C" size_t {code.name}_workspace(', ") {")
         _lines(text, head)

@@ -78,6 +78,11 @@ def function_name(name: str) -> str:
     return free_name(name, _FUNCTIONS)
 
 
+def part_name(name: str, stage: Stage) -> str:
+    """What is written for a stage; one of a field of a struct has no point in it."""
+    return f"{name}_{stage.name.replace('.', '_')}"
+
+
 def with_free_names(formula: Formula) -> Formula:
     """The formula with other names for what has one that is taken; each name stands for one thing.
 

@@ -15,7 +15,7 @@ from warpwright.writer.places import coordinates
 from warpwright.writer.scatter import meet
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
-from warpwright.writer.types import NAMES, literal, written
+from warpwright.writer.types import NAMES, literal
 
 THREADS = 256
 SHORT = 40
@@ -197,7 +197,9 @@ def store(body: Text, scope: Scope, stage: Stage, value: str) -> None:
     kind = TYPES[stage.type]
     tensor = scope.tensors[stage.name]
     scope.stored[tensor.array] = None
-    text = written(kind, value, computed(kind)) if value else scope.expressions.stored(stage.value, kind)
+    text = (
+        scope.expressions.written(kind, value, computed(kind)) if value else scope.expressions.stored(stage.value, kind)
+    )
     body(f"{scope.own_element(tensor, stage)} = {text};")
 
 

@@ -25,7 +25,7 @@ from warpwright.writer.product_shape import LEFT, RIGHT, Places, Shape
 from warpwright.writer.product_shape import Side as Values
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
-from warpwright.writer.types import NAMES, literal, read, written
+from warpwright.writer.types import NAMES, literal, read
 
 _OWN = """
 ahead along at band band_rows batch block both col cols count depth down down_row each fetch filling first
@@ -282,7 +282,7 @@ class ProductText:
         scope.locals[self.shape.stage.name] = ("total", self.sum_type)
         kind = TYPES[self.out.type]
         if self.out is self.shape.stage:
-            value = written(kind, "total", self.sum_type)
+            value = scope.expressions.written(kind, "total", self.sum_type)
             if value == "total" or not stored:
                 return ""
             return (

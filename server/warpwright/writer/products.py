@@ -25,7 +25,10 @@ from warpwright.writer.types import NAMES
 LARGE = CoreProduct()
 SMALL = CoreProduct(64, 64, 8, 8, 32, 64, 6, split=False)
 DOUBLE = CoreProduct(64, 64, 8, 4, 32, 32, 4, words=2)
-_ENDS = ("leading", "padded")
+_ENDS = (
+    "apart", "at", "depth", "from", "lane", "lane_k", "lane_row", "leading", "next", "padded", "row", "rows", "slices",
+    "to", "value",
+)  # fmt: skip
 """How names end that begin with the name of an operand."""
 _THIN = 16
 """Rows or columns, of which fewer leave most of a tile empty."""

@@ -17,7 +17,7 @@ from warpwright.writer.places import base_expression, coordinates, divisible, in
 from warpwright.writer.pointwise import store
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
-from warpwright.writer.types import NAMES, literal, read, written
+from warpwright.writer.types import NAMES, literal, read
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,8 @@ class ScanText:
             scope.stored[tensor.array] = None
             pack = scope.free(f"{tensor.array}_result")
             body(f"Pack<{NAMES[kind.name]}, kVector> {pack};")
-            inner(f"{pack}.at[{self.element}] = {written(kind, values[stage.name], scope.locals[stage.name][1])};")
+            value = scope.expressions.written(kind, values[stage.name], scope.locals[stage.name][1])
+            inner(f"{pack}.at[{self.element}] = {value};")
             scope.expressions.helpers.add("store_pack")
             behind.append(f"store_pack({self.place(load)}, {pack});")
         self.elements(body, inner.lines)

@@ -11,7 +11,7 @@ from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.writer.partition import Group
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
-from warpwright.writer.types import NAMES, written
+from warpwright.writer.types import NAMES
 
 OPS = {"+": "sum", "*": "prod", "max": "max", "min": "min"}
 """The reduction that a sign of a scatter is."""
@@ -71,6 +71,6 @@ def atomic(scope: Scope, stage: Stage, kind: ElementType, place: str, value: str
         result = f"{stage.combine}_of({old}, {new})"
     else:
         result = f"{stage.combine}({old}, {new})"
-    returned = written(kind, result, own)
+    returned = scope.expressions.written(kind, result, own)
     body = f"[value = {name}({value})]({name} old) -> {name} {{ return {returned}; }}"
     return f"swapped<{name}, {word}>({place}, {body})"

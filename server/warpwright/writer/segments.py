@@ -19,7 +19,7 @@ from warpwright.writer.places import base_expression, coordinates, divisible, in
 from warpwright.writer.pointwise import combined, reach, store
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
-from warpwright.writer.types import NAMES, literal, read, written
+from warpwright.writer.types import NAMES, literal, read
 
 THREADS = 256
 LANES = ((2, 8), (4, 16), (8, 32), (16, 64), (32, 2048), (THREADS, 0))
@@ -268,7 +268,7 @@ class _Text:
             text, own = scope.places[load]
             pack = scope.free(f"{scope.tensors[stage.name].array}_result")
             body(f"Pack<{NAMES[kind.name]}, kVector> {pack};")
-            inner(f"{pack}.at[{self.element}] = {written(kind, text, own)};")
+            inner(f"{pack}.at[{self.element}] = {scope.expressions.written(kind, text, own)};")
             scope.stored[scope.tensors[stage.name].array] = None
             scope.expressions.helpers.add("store_pack")
             behind.append(f"store_pack({self._place(load)}, {pack});")

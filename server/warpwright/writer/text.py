@@ -43,6 +43,15 @@ class Text:
         return "\n".join(self.lines)
 
 
+def mentions(text: str, name: str) -> bool:
+    """Whether a text of C++ has a name.
+
+    >>> mentions("x[i] + 1", "i"), mentions("x[i] + 1", "")
+    (True, False)
+    """
+    return bool(name) and re.search(rf"\b{name}\b", text) is not None
+
+
 _LEAST = 16
 """Letters before a sign of arithmetic, of which fewer look lost on a line."""
 _BREAKS = re.compile(r", |; | (?:&&|\|\||\?|:|[-+*/%]) ")

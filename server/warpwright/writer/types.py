@@ -59,8 +59,8 @@ def written(kind: ElementType, value: str, own: ElementType) -> str:
         return value
     if kind.kind in ("float", "complex") and own.kind in ("integer", "bool", "float"):
         return value if own.kind != "float" or own.bits <= kind.bits else f"static_cast<{NAMES[kind.name]}>({value})"
-    if own.is_float and kind.kind == "integer" and kind.bits < 32:
-        return saturated(kind, value)
+    if own.is_float and kind.kind == "integer":
+        return _whole(kind, value, own)
     return f"static_cast<{NAMES[kind.name]}>({value})"
 
 
@@ -80,15 +80,23 @@ def _inside(value: str, function: str) -> str:
     return ""
 
 
-def saturated(kind: ElementType, value: str) -> str:
-    """A floating-point value as the nearest of a small type. A conversion to int saturates, and one from int to fewer
-    bits drops bits.
+def gives_other_than_0_of_nan(own: ElementType, kind: ElementType) -> bool:
+    """Whether a GPU's conversion between these types makes another number than 0 of a NaN (PTX, `cvt`)."""
+    return own.is_float and kind.kind == "integer" and 64 in (computed(own).bits, kind.bits)
 
-    >>> saturated(TYPES["i8"], "y")
-    'static_cast<int8_t>(max(-128, min(static_cast<int>(y), 127)))'
+
+def _whole(kind: ElementType, value: str, own: ElementType) -> str:
+    """A floating-point value as the nearest whole number of a type. A conversion to int saturates, and one from int to
+    fewer bits drops bits.
+
+    >>> _whole(TYPES["i8"], "y", TYPES["f32"]), _whole(TYPES["i64"], "y", TYPES["f32"])
+    ('static_cast<int8_t>(max(-128, min(static_cast<int>(y), 127)))', 'whole_of<long long>(y)')
     """
+    convert = "whole_of" if gives_other_than_0_of_nan(own, kind) else "static_cast"
+    if kind.bits >= 32:
+        return f"{convert}<{NAMES[kind.name]}>({value})"
     low, high = limits(kind)
-    return f"static_cast<{NAMES[kind.name]}>(max({low}, min(static_cast<int>({value}), {high})))"
+    return f"static_cast<{NAMES[kind.name]}>(max({low}, min({convert}<int>({value}), {high})))"
 
 
 def limits(kind: ElementType) -> tuple[int, int]:

@@ -229,7 +229,7 @@ class Boxes:
             kind = NAMES[computed(TYPES[box.tensor.type]).name]
             other = self._outside(box)
             if kind not in ("float", "int") and not (kind == "double" and other[-1].isdigit()):  # INFINITY is a float
-                other = f"{kind}({other})"
+                other = f"static_cast<{kind}>({other})"
             head = f"load_inside<{self._moved_at_once(box)}, {-inner.low}>("
             first = scope.expressions.of(index[box.inner])
             for line in listed([row, f"&{place}", first, count, other], head, ");", 116 - 4 * body.depth):

@@ -16,7 +16,7 @@ from warpwright.writer.partition import Group
 from warpwright.writer.pointwise import combined
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
-from warpwright.writer.types import NAMES, written
+from warpwright.writer.types import NAMES
 from warpwright.writer.window_boxes import Boxes
 from warpwright.writer.window_frame import Frame, is_named
 from warpwright.writer.window_launch import paths
@@ -269,7 +269,7 @@ class _Windows:
             kind = TYPES[stage.type]
             if isinstance(stage.value, Reduce):
                 held, own_kind = scope.locals[stage.name]
-                values.append(written(kind, held, own_kind))
+                values.append(scope.expressions.written(kind, held, own_kind))
             else:
                 values.append(scope.expressions.stored(stage.value, kind))
         text = "\n".join(values)

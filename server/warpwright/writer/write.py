@@ -14,7 +14,7 @@ from warpwright.writer.code import Code, Kernel, Launch, Step, pruned
 from warpwright.writer.fast import ScheduleError, made_code
 from warpwright.writer.helpers import helper_texts
 from warpwright.writer.launch import HOST_HELPERS, launch_function
-from warpwright.writer.names import with_free_names
+from warpwright.writer.names import part_name, with_free_names
 from warpwright.writer.partition import partition
 from warpwright.writer.pointwise import pointwise
 from warpwright.writer.scatter import filling
@@ -43,9 +43,9 @@ def plain(formula: Formula, name: str) -> Code:
     kept: dict[str, None] = {}
     groups = partition(formula)
     for number, group in enumerate(groups):
-        own = f"{name}_kernel" if len(groups) == 1 else f"{name}_{group.stages[-1].name}"
+        own = f"{name}_kernel" if len(groups) == 1 else part_name(name, group.stages[-1])
         if filled := filling(formula, group):
-            kernel, step = pointwise(*filled, f"{name}_fill_{group.stages[0].name}")
+            kernel, step = pointwise(*filled, part_name(f"{name}_fill", group.stages[0]))
             kernels.append(kernel)
             steps.append(step)
         if any(each.name == own for each in kernels):

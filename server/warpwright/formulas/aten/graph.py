@@ -139,4 +139,6 @@ def _argument(found: Any) -> Any:
             return Type(name)
         case {"float": text}:
             return float(text)
+        case {"complex": [real, imaginary]}:
+            return complex(real, imaginary)
     return None

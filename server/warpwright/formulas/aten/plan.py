@@ -109,6 +109,8 @@ def document(made: Plan) -> dict[str, Any]:
                 return shape | {"order": list(each.order)}
             case list() | tuple():
                 return [argument(one) for one in each]
+            case complex(real=real, imag=imaginary):
+                return {"complex": [real, imaginary]}
             case bool() | int() | float() | str() | None:
                 return each
         return {"size": shown(each)}
@@ -214,6 +216,8 @@ class _Planner:
         try:
             if function is None:
                 raise NoFormulaError("it has no formula")
+            if any(isinstance(each, complex) for each in (*args, *kwargs.values())):
+                raise NoFormulaError("it takes a complex number")
             return function(b, b.results[0], *args, **kwargs)
         except NoFormulaError as error:
             reason = str(error)
