@@ -7,7 +7,6 @@ each come:
 
 - plan: a kernel, what was counted in it, and the rewrite for its goal, kept if verification would let the server
   offer the result;
-- repair: a page's broken kernel with its cured text;
 - kernel: what a kernel computes, and a kernel without findings that does.
 
 Nothing is kept that does not compile. What is not kept is written beside the examples with its reason.
@@ -52,7 +51,6 @@ from warpwright_upskill.examples import (
     HELD_OUT,
     KERNEL,
     PLAN,
-    REPAIR,
     TRAIN,
     Example,
     Metrics,
@@ -111,8 +109,6 @@ def _examples(text: Text, seed: int) -> Iterator[Result]:
                 if isinstance(result, Example):
                     clean.append((analyze(rewrite.apply()), kernel.name))
         clean.append((text.program, kernel.name))
-    if text.origin.cured is not None and not text.provenance.structure:
-        yield from _cured(text, text.origin.cured)
     if text.origin.problem:
         yield _written(text, clean)
 
@@ -201,37 +197,6 @@ def _metrics(report: dict[str, Any], speedup: float, basis: str) -> Metrics:
         not_higher=report["reason"],
         speedup=speedup,
         speedup_basis=basis,
-    )
-
-
-def _cured(text: Text, cured: Source) -> Iterator[Result]:
-    """A rule's example with the text that its page puts in its place: the finding is there, and then gone."""
-    program = analyze(cured)
-    compiled = compile_cubin(cured)
-    findings = [finding for finding in run_rules(text.program) if finding.rule == text.provenance.family]
-    if not compiled.ok:
-        yield Rejected(REPAIR, text.provenance, f"The cured text does not compile: {compiled.reason}")
-        return
-    if not findings or any(f.rule == text.provenance.family for f in run_rules(program)):
-        yield Rejected(
-            REPAIR, text.provenance, f"{text.provenance.family} is not found in the one and gone in the other."
-        )
-        return
-    before = text.program.kernel(findings[0].kernel)
-    after = program.kernel(findings[0].kernel)
-    if before is None or after is None:
-        yield Rejected(REPAIR, text.provenance, f"{findings[0].kernel} is not in both texts.")
-        return
-    yield Example(
-        task=REPAIR,
-        problem=GOALS["fix"].format(before.name),
-        constraints=CONSTRAINTS["fix"],
-        reasoning_steps=(*diagnosis(findings), *outcome(before, after)),
-        cuda_kernel=after.span.text,
-        kernel=before.name,
-        provenance=text.provenance,
-        metrics=_compiled(compiled, after.name, "re-analysed"),
-        source=text.program.source.text(),
     )
 
 

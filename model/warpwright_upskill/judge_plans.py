@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwright.assist.engine import EngineError
 from warpwright.assist.plan import parse_plan
 from warpwright.assist.prompts import plan_answer
-from warpwright.optimize.order import fixed_order
+from warpwright.optimize.order import UNKNOWN
 
 from warpwright_upskill.examples import Example
 
@@ -55,11 +57,15 @@ def judge_plan(example: Example, answer: str) -> PlanJudgement:
     return PlanJudgement(True, gains[plan.optimizations[0]], best, plan.estimated_speedup)
 
 
-def in_fixed_order(example: Example) -> str:
-    """The answer without a model: the choices in the order of what gained most on the samples. It has seen the samples
-    that are held out, too, which speaks for it."""
+def in_fixed_order(example: Example, known: Sequence[Example]) -> str:
+    """The answer without a model: the choices in the order of what they gained on `known` kernels, of each the
+    geometric mean with one sample more on which nothing was gained, as `warpwright.optimize.order` has it."""
     question = example.question
     assert question is not None
-    offered = {name for name, _ in question.rewrites}
-    names = [name for name in fixed_order(question.goal, ()) if name in offered]
-    return plan_answer("What gained most on other kernels comes first.", names, 1.0)
+    logs: dict[str, list[float]] = {}
+    for scores in {each.provenance: each.metrics.scores for each in known if not each.provenance.structure}.values():
+        for name, gain in (scores or {}).items():
+            logs.setdefault(name, []).append(math.log(max(1.0, gain)))
+    means = {name: math.exp(sum(of) / (len(of) + 1)) for name, of in logs.items()}
+    names = sorted((name for name, _ in question.rewrites), key=lambda name: (-means.get(name, UNKNOWN), name))
+    return plan_answer("What gained most on other kernels comes first.", names, means.get(names[0], UNKNOWN))

@@ -21,16 +21,11 @@ FENCE = re.compile(r"^```cuda\n(.*?)^```", re.M | re.S)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A text to learn from.
-
-    `problem` says what it computes ("" where nothing says so). `cured` is the text that a rule's page puts in its
-    place; a rewrite's page has none here, since applying the rewrite gives it.
-    """
+    """A text to learn from; `problem` says what it computes, "" where nothing says so."""
 
     provenance: Provenance
     source: Source
     problem: str = ""
-    cured: Source | None = None
 
 
 def sample_origins(folder: Path) -> list[Origin]:
@@ -65,13 +60,10 @@ def described(text: str) -> str:
 
 
 def page_origins() -> Iterator[Origin]:
-    """The examples on the pages of all rules (Example / Use instead) and rewrites (Before / After)."""
+    """The examples on the pages of all rules (Example) and rewrites (Before / After)."""
     for rule in all_rules():
-        code = code_by_section(rule.doc)
-        path = f"rules/{rule.name}.cu"
-        for bad, good in zip(code.get("Example", []), code.get("Use instead", []), strict=False):
-            cured = Source(path, good.encode())
-            yield Origin(Provenance("rule", rule.name), Source(path, bad.encode()), cured=cured)
+        for text in code_by_section(rule.doc).get("Example", []):
+            yield Origin(Provenance("rule", rule.name), Source(f"rules/{rule.name}.cu", text.encode()))
     for rewrite in all_rewrites():
         for before in code_by_section(rewrite.doc).get("Before", []):
             yield Origin(Provenance("rewrite", rewrite.name), Source(f"rewrites/{rewrite.name}.cu", before.encode()))

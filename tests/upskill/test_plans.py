@@ -69,7 +69,12 @@ def test_a_plan_is_worth_what_its_first_choice_gains() -> None:
     wrong = judge_plan(made, plan_answer("It waits for the banks.", ["swizzle-shared-array"], 1.8))
     assert wrong.is_valid and not wrong.is_right and wrong.reached == 0.5 and not wrong.is_estimated
     assert judge_plan(made, "pad it").reached == 0.0
-    assert judge_plan(made, in_fixed_order(made)).is_right
+
+
+def test_the_fixed_order_is_that_of_the_gains_that_are_known() -> None:
+    made = example()
+    assert judge_plan(made, in_fixed_order(made, [made])).is_right
+    assert not judge_plan(made, in_fixed_order(made, [example("swizzle-shared-array")])).is_right
 
 
 def test_names_vary_and_the_record_stays(tmp_path: Path) -> None:
