@@ -14,7 +14,7 @@ from support.command import Ran
 
 STAGES = (
     "admission", "collect", "corpus", "evaluate", "export", "install", "merge", "prefer", "prompts", "prune", "retrain",
-    "rows", "tiny", "train",
+    "review", "rows", "tiny", "train",
 )  # fmt: skip
 TASK = "double the elements"
 KERNEL = """__global__ void twice(float *x, int n) {
