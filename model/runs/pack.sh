@@ -11,7 +11,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 EXAMPLES=$1 OUT=$2
 PYTHON=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)}
-PACKAGES=${PACKAGES-gguf==0.19.0 tree-sitter tree-sitter-cuda}
+PACKAGES=${PACKAGES-gguf==0.19.0 tree-sitter tree-sitter-cuda platformdirs}
 mkdir -p "$OUT/first/wheels"
 # shellcheck disable=SC2086  # one word for each package
 [ -z "$PACKAGES" ] || "$PYTHON" -m pip download -q --no-deps --only-binary=:all: --python-version "${PYTHON_THERE:-3.12}" \
