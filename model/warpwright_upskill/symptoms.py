@@ -111,6 +111,8 @@ def _own_errors(errors: Sequence[CompilerMessage], unit: str, kernel: str) -> li
 
 def _lines_of(file: str, kernel: str) -> tuple[int, int]:
     """The first and the last line of a kernel in a file; none where its text is not there."""
+    if not kernel.strip():
+        return 1, 0
     before, found, _ = file.partition(kernel.strip())
     first = before.count("\n") + 1
     return (first, first + kernel.strip().count("\n")) if found else (1, 0)
@@ -135,6 +137,8 @@ def in_kernel(said: str, file: str, kernel: str) -> str:
 
     >>> in_kernel("line 3 of formula.cu: it reads what line 4 wrote (called from line 1)", "a\\nb\\nc\\nd", "c\\nd")
     "line 1: it reads what line 2 wrote (called from a helper's line)"
+    >>> in_kernel("line 3 of formula.cu: it reads", "a\\nb\\nc", "")
+    'it reads'
     """
     first, last = _lines_of(file, kernel)
 
