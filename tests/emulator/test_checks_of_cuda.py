@@ -165,6 +165,35 @@ def test_the_last_block_needs_a_fence() -> None:
     assert found("") == {("global-memory-race", 18)}
 
 
+TOLD = """
+__global__ void tell(int* data, volatile int* ready, int* out) {
+    if (blockIdx.x == 0) {
+        data[threadIdx.x] = threadIdx.x;
+        %s
+        if (threadIdx.x == 0) {
+            __threadfence();
+            *ready = 1;
+        }
+    } else {
+        while (*ready == 0) {}
+        __threadfence();
+        out[threadIdx.x] = data[31 - threadIdx.x];
+    }
+}
+"""
+
+
+def test_a_fence_tells_what_the_lanes_did_that_its_lane_has_met() -> None:
+    def found(barrier: str) -> set[str]:
+        zeros: Any = np.zeros(32, np.int32)
+        arrays = tuple(ArrayArgument(name, zeros.copy(), "out") for name in ("data", "ready", "out"))
+        return {kind for kind, _ in faults(TOLD % barrier, Launch((2, 1, 1), (32, 1, 1)), *arrays)}
+
+    assert found("__syncwarp();") == set()
+    assert found("__syncthreads();") == set()
+    assert found("") == {"global-memory-race"}
+
+
 @settings(max_examples=6, deadline=None)
 @given(st.integers(1, 1000))
 def test_a_histogram_is_clean_at_every_size(n: int) -> None:

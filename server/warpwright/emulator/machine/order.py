@@ -8,7 +8,7 @@ own text). An earlier access of another thread came before this one if
 - both are of one block, and it is older than this thread's last block barrier (`floor`), or
 - both are of one warp, and it is older than this thread's last meeting with its warp (`seen`): lockstep orders nothing
   since Volta (CUDA C++ Programming Guide, "Independent Thread Scheduling"), or
-- its thread, or one that met it at a barrier, has run a fence since, and this thread's block has since read something
+- its thread, or one that met it at a barrier or in its warp, has run a fence since, and this thread's block has since read something
   by an atomic or a strong load: the last-block pattern, a barrier of the grid, or
 - both are of one block, its thread has run a fence since, and this thread's warp has since read something so: a lock.
 
@@ -61,23 +61,27 @@ class Clock:
 
 @dataclass(slots=True)
 class Fences:
-    """What blocks told each other: for each thread and each block of the grid the last time that a fence covered, and
-    for each block its last acquiring access. Made where a kernel has fences."""
+    """What blocks told each other: for each thread, each warp and each block of the grid the last time that a fence
+    covered, and for each block its last acquiring access. Made where a kernel has fences."""
 
     threads: int
     blocks: int
     of_thread: Array = field(init=False)
+    of_warp: Array = field(init=False)
     of_block: Array = field(init=False)
     acquired: Array = field(init=False)
 
     def __post_init__(self) -> None:
         self.of_thread = np.zeros(self.threads * self.blocks, dtype=np.uint64)
+        self.of_warp = np.zeros(-(-self.threads // WARP) * self.blocks, dtype=np.uint64)
         self.of_block = np.zeros(self.blocks, dtype=np.uint64)
         self.acquired = np.zeros(self.blocks, dtype=np.uint64)
 
     def released(self, old: Array) -> Array:
-        """Whether the threads of these stamps have run a fence since."""
-        covered: Array = old >> np.uint64(TIME_AT) <= self.of_thread[thread_number(old)]
+        """Whether the threads of these stamps, or one that met them in their warp, have run a fence since."""
+        thread, time = thread_number(old), old >> np.uint64(TIME_AT)
+        warp = thread // self.threads * -(-self.threads // WARP) + thread % self.threads // WARP
+        covered: Array = (time <= self.of_thread[thread]) | (time < self.of_warp[warp])
         return covered
 
     def ordered(self, old: Array, block: Array) -> Array:
@@ -138,6 +142,8 @@ class Order:
         self.fences.of_thread[lanes + self.first_thread] = group.pick(self.stamps) >> np.uint64(TIME_AT)
         floor = np.broadcast_to(group.pick(self.floor) >> np.uint64(TIME_AT), group.size)
         np.maximum.at(self.fences.of_block, group.block + self.first_block, floor)
+        seen = np.broadcast_to(group.pick(self.seen) >> np.uint64(TIME_AT), group.size)
+        np.maximum.at(self.fences.of_warp, group.warp + self.first_block * self.layout.warps_per_block, seen)
         self.stamps[lanes] = group.pick(self._identity) | self.clock.tick()
 
     def acquire(self, group: Group) -> None:
