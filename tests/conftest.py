@@ -18,7 +18,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from support.vscode import lacks_node, lacks_vscode
+
+# Tests share two cores with compilers and models: how long an example takes says nothing about the code.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
 
 Reason = str
 

@@ -8,8 +8,8 @@ own text). An earlier access of another thread came before this one if
 - both are of one block, and it is older than this thread's last block barrier (`floor`), or
 - both are of one warp, and it is older than this thread's last meeting with its warp (`seen`): lockstep orders nothing
   since Volta (CUDA C++ Programming Guide, "Independent Thread Scheduling"), or
-- its thread, or one that met it at a barrier or in its warp, has run a fence since, and this thread's block has since read something
-  by an atomic or a strong load: the last-block pattern, a barrier of the grid, or
+- its thread, or one that met it at a barrier or in its warp, has run a fence since, and this thread's block has since
+  read something by an atomic or a strong load: the last-block pattern, a barrier of the grid, or
 - both are of one block, its thread has run a fence since, and this thread's warp has since read something so: a lock.
 
 Where that is not certain it is taken as ordered: of a program without a race nothing is said. So a barrier of some of a
