@@ -11,10 +11,9 @@ mkdir -p "$OUT"
 run() { stage=$1; shift; echo "== $stage" >&2; "$PYTHON" -m "warpwright_upskill.$stage" "$@"; }
 
 run tiny "$OUT/tiny.gguf"
-run collect --samples csrc_samples --no-pages --variants 1 --out "$OUT/examples.jsonl"
+run collect --formulas 10 --wordings 2 --broken 5 --predict 0 --renamed 0 --out "$OUT/examples.jsonl"
 run train "$OUT/examples.jsonl" --model "$OUT/tiny.gguf" --out "$OUT/adapter" \
-    --set rank=8 --set alpha=16 --set learning_rate=0.01 --set max_steps=20 --set max_tokens=4096 --set batch=4 \
-    --set mix="{plan = 0.6, kernel = 0.4}"
+    --set rank=8 --set alpha=16 --set learning_rate=0.01 --set max_steps=20 --set max_tokens=4096 --set batch=4
 run export "$OUT/adapter" --model "$OUT/tiny.gguf" --out "$OUT/adapter.gguf" --check "$OUT/examples.jsonl" --check-count 2
 run evaluate --examples "$OUT/examples.jsonl" --model "$OUT/tiny.gguf" --adapter "$OUT/adapter.gguf" --tries 2 --limit 3 --out "$OUT/evaluation.json"
 # Into a data folder of its own, so that the user's own adapter stays.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,9 @@ LEVELS = ("parsed", "compiled", "re-analysed", "correct", "faster")
 class Provenance:
     """Where an example comes from.
 
-    `origin` is "sampler" (formulas), "sample", "rule" or "rewrite" (texts of kernels). `family` is the family of a
+    `origin` is "requests" or "sampler" (formulas), "sample" or "rewrite" (texts of kernels). `family` is that of a
     formula, or the name of a text. `structure` says what a formula is composed of, or what was varied in a text,
-    `wording` how the words were made; `seed` draws the same again. Texts of one `group` never stand on both sides of
-    the split.
+    `wording` how the words were made; `seed` draws the same again.
     """
 
     origin: str
@@ -40,17 +39,13 @@ class Provenance:
     wording: str = ""
     seed: str = ""
 
-    @property
-    def group(self) -> str:
-        return f"{self.origin}:{self.family}"
-
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
     """The highest of LEVELS that the kernel passed, by which tools, in how many runs, and what stopped it from going
     higher; what it takes, and how much faster it is.
 
-    `speedup_basis` is "measured", "counted" (see `estimate`) or "none", and then `speedup` is 1. `scores` are other
+    `speedup_basis` is "measured", "predicted" or "none", and then `speedup` is 1. `scores` are other
     numbers by name.
     """
 
@@ -130,6 +125,11 @@ class Rejected:
         return asdict(self)
 
 
+Make = Callable[[], list[Example | Rejected]]
+Jobs = dict[str, Make]
+"""What makes each part of the examples, by the part's name; sent to other processes."""
+
+
 def write_json_lines(path: Path, items: Iterable[Example | Rejected]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for item in items:
@@ -176,22 +176,3 @@ def read_example(line: str, where: str) -> Example:
 def _question(given: dict[str, Any]) -> Question:
     rewrites = tuple((str(name), str(title)) for name, title in given["rewrites"])
     return Question(given["goal"], given["kernel"], tuple(given["findings"]), rewrites)
-
-
-def held_out_groups(subjects: Mapping[str, str], share: float) -> frozenset[str]:
-    """The groups to keep for evaluation. `subjects` maps each group to what it is about.
-
-    Of the groups about one subject `share` are kept, at least one where there are two or more, chosen by hash of their
-    names: the choice does not depend on the order, and a new group moves few of the old ones.
-
-    >>> sorted(held_out_groups({"sample:a": "pad", "sample:b": "pad", "sample:c": "swap", "rule:d": "swap"}, 0.2))
-    ['rule:d', 'sample:a']
-    >>> held_out_groups({"sample:a": "pad"}, 0.5)
-    frozenset()
-    """
-    held: set[str] = set()
-    for subject in set(subjects.values()) if share > 0 else ():
-        about = [group for group, its in subjects.items() if its == subject]
-        about.sort(key=lambda group: hashlib.sha256(group.encode()).hexdigest())
-        held.update(about[: min(max(1, round(len(about) * share)), len(about) - 1)])
-    return frozenset(held)

@@ -1,51 +1,28 @@
-"""Collect repairs: mistakes that are made in kernels that are right, each with what nvcc or the emulator says of it.
-
-    python -m warpwright_upskill.repairs --count 600 --out repairs.jsonl
+"""Repairs: mistakes that are made in kernels that are right, each with what nvcc or the emulator says of it.
 
 Kernels are those that the writer makes of sampled formulas, plainly and as the product writes them. A mistake of which
 no tool says anything is no example. The repair is the text before. Families of HELD_OUT_FAMILIES are never trained on.
-Finished parts are kept beside OUT until all are there, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
-from pathlib import Path
 from random import Random
 
-import click
 from warpwright.assist.blocks import Proposal, read_blocks
 from warpwright.assist.prompts import one_line
 from warpwright.assist.repair_task import edits_between, repair_answer
 from warpwright.facts.analyze import analyze
 from warpwright.formulas.sampler import FAMILIES, Sample, samples
-from warpwright.missing import Missing
 from warpwright.syntax.source import Source
-from warpwright.toolchain.find import find_toolchain
 from warpwright.writer.scatter import ScatterError
 
 from warpwright_upskill.bugs import COMPILE, RUN, Bug, bugs_of
-from warpwright_upskill.console import StageError, fail, progress_bar, stage
-from warpwright_upskill.examples import (
-    DEV,
-    HELD_OUT,
-    REPAIR,
-    TRAIN,
-    Example,
-    Metrics,
-    Provenance,
-    Rejected,
-    read_examples,
-    write_json_lines,
-)
+from warpwright_upskill.examples import DEV, HELD_OUT, REPAIR, TRAIN, Example, Jobs, Metrics, Provenance, Rejected
 from warpwright_upskill.symptoms import FORMS, Verdict, Written, verdicts
 
 HELD_OUT_FAMILIES = frozenset({"row reduction", "stencil", "gather", "loss", "mask"})
@@ -67,6 +44,17 @@ class Broken:
     right: str
     family: str
     seed: str
+
+
+def repair_jobs(formulas: int, seed: str) -> Jobs:
+    sizes = ((at, min(PART, formulas - at)) for at in range(0, formulas, PART))
+    return {f"repairs-{first}-{count}": partial(part, first, count, seed) for first, count in sizes}
+
+
+def part(first: int, count: int, seed: str) -> list[Example | Rejected]:
+    """The examples of some formulas from the number `first` on, and what was rejected."""
+    found = islice(samples(seed), first, first + count)
+    return examples_of(list(broken_kernels(list(enumerate(found, first)), seed)))
 
 
 def split_of(family: str) -> str:
@@ -161,56 +149,3 @@ def written_of(example: Example) -> Written:
     name = re.match(r"[a-z_]+_\d+x\d+", example.kernel)
     assert name is not None, example.kernel
     return Written(example.formula, form, name[0], example.kernel)
-
-
-def _part(job: tuple[int, int, str, Path]) -> Path:
-    """Makes a part, where it is not there yet: some formulas from the number `first` on."""
-    first, count, seed, path = job
-    if not path.exists():
-        found = list(islice(samples(seed), first, first + count))
-        made = examples_of(list(broken_kernels(list(enumerate(found, first)), seed)))
-        rejected = [each for each in made if isinstance(each, Rejected)]
-        write_json_lines(path.with_suffix(".rejected"), rejected)
-        write_json_lines(path.with_suffix(".new"), [each for each in made if isinstance(each, Example)])
-        path.with_suffix(".new").rename(path)
-    return path
-
-
-@click.command()
-@click.option("--count", default=600, show_default=True, type=click.IntRange(1), help="Formulas to break kernels of.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="JSON lines to write.")
-@click.option("--seed", default="1", show_default=True, help="The same seed gives the same examples.")
-@click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Processes.")
-def main(*, count: int, out: Path, seed: str, workers: int) -> None:
-    """Collect verified repairs into OUT; what was not kept goes to OUT's name with .rejected.jsonl, with reasons."""
-    if isinstance(missing := find_toolchain(), Missing):
-        raise StageError(f"{missing} Nothing is collected that no tool has seen.")
-    if not out.parent.is_dir():
-        fail(f"{out.parent}: no such folder; make it first.")
-    parts = out.with_suffix(f".{seed}.parts")
-    parts.mkdir(exist_ok=True)
-    jobs = [
-        (at, min(PART, count - at), seed, parts / f"{at}-{min(PART, count - at)}.jsonl") for at in range(0, count, PART)
-    ]
-    started = time.monotonic()
-    with progress_bar("breaking kernels", count) as progress, ProcessPoolExecutor(workers) as pool:
-        for at, path in enumerate(pool.map(_part, jobs), 1):
-            progress(path.stem, at / len(jobs))
-    examples = [example for *_, path in jobs for example in read_examples(path)]
-    rejected = [line for *_, path in jobs for line in path.with_suffix(".rejected").read_text("utf-8").splitlines()]
-    write_json_lines(out, {each.id: each for each in examples}.values())
-    out.with_suffix(".rejected.jsonl").write_text("".join(f"{line}\n" for line in rejected), encoding="utf-8")
-    minutes = (time.monotonic() - started) / 60
-    kinds = Counter(each.provenance.structure.partition(" ")[2] for each in examples)
-    summary = {
-        "kept": dict(Counter(each.split for each in examples)),
-        "kinds": dict(sorted(kinds.items())),
-        "rejected": len(rejected),
-        "kernels a minute": round((len(examples) + len(rejected)) / minutes),
-        "workers": workers,
-    }
-    click.echo(json.dumps(summary, indent=2))
-
-
-if __name__ == "__main__":
-    stage(main)

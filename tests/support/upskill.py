@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from support.command import Ran
+from warpwright.facts.analyze import analyze
+from warpwright.rewrites.registry import applicable
+from warpwright.syntax.source import read_source
 
 STAGES = (
-    "admission", "collect", "corpus", "evaluate", "export", "install", "merge", "prefer", "prompts", "prune", "retrain",
+    "admission", "collect", "evaluate", "export", "install", "merge", "prefer", "prompts", "prune", "retrain",
     "review", "rows", "tiny", "train",
 )  # fmt: skip
 TASK = "double the elements"
@@ -54,6 +57,31 @@ def refused(stage: str, *arguments: str | Path, env: Mapping[str, str] | None = 
     assert lines[-1].startswith("error: "), lines
     assert sum(line.startswith("error: ") for line in lines) == 1
     return " ".join(lines[lines.index(next(line for line in lines if line.startswith("error: "))) :])
+
+
+def gains_of_turn(best: str) -> dict[str, float]:
+    """What the rewrites of the sample tiles/turn gain, of which one is to be best."""
+    source = read_source(SAMPLES / "tiles" / "turn" / "kernel.cu")
+    (kernel,) = analyze(source).defined_kernels
+    gains = {step.rewrite: 1.0 for step in applicable(kernel, "speed")}
+    assert best in gains and len(gains) > 1
+    return {**gains, best: 2.0}
+
+
+def write_measured(path: Path) -> dict[str, float]:
+    """Writes a table as benchmarks/optimize.py does, of the sample tiles/turn alone; gives its gains."""
+    gains = gains_of_turn("pad-shared-array")
+    steps = [{"rewrites": [name], "may_be_offered": True, "speedups": [gain]} for name, gain in gains.items()]
+    path.write_text(json.dumps({"kernels": [{"kernel": "tiles/turn", "candidates": steps}]}), encoding="utf-8")
+    return gains
+
+
+def collect_few(out: Path) -> None:
+    """Some examples of each task."""
+    table = out.with_name("measured.json")
+    write_measured(table)
+    sizes = ("--formulas", "6", "--wordings", "2", "--broken", "3", "--predict", "0", "--renamed", "2")
+    ran("collect", "--samples", SAMPLES, "--measured", table, *sizes, "--workers", "1", "--audit", "0.1", "--out", out)
 
 
 def settings(**values: object) -> list[str]:

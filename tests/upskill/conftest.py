@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.upskill import KERNEL, SAMPLES, TASK, ran, settings
+from support.upskill import KERNEL, TASK, collect_few, ran, settings
 from warpwright_upskill.examples import Example, Metrics, Provenance, write_json_lines
 
 
@@ -24,9 +24,9 @@ def tiny(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def collected(folder: Path) -> Path:
-    """Examples from the small kernels of fixtures/samples, each as it stands and in one other text."""
+    """Some examples of each task."""
     path = folder / "examples.jsonl"
-    ran("collect", "--samples", SAMPLES, "--no-pages", "--variants", "1", "--out", path)
+    collect_few(path)
     return path
 
 

@@ -18,7 +18,7 @@ from warpwright_upskill.tiny import write_tiny_gemma
 
 pytestmark = [pytest.mark.upskill, pytest.mark.llm]
 
-QUICK = settings(max_steps=3, rank=4, alpha=8, learning_rate=0.01, max_tokens=4096, mix="{kernel=1, plan=1}")
+QUICK = settings(max_steps=3, rank=4, alpha=8, learning_rate=0.01, max_tokens=4096, mix="{formula=1, repair=1}")
 
 
 def report(folder: Path) -> dict[str, Any]:

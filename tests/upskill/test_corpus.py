@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.upskill import json_lines, ran, refused
+from support.upskill import json_lines, ran
 from warpwright.assist.formula_task import read_formula
 from warpwright.formulas.lexer import FormulaError
 from warpwright.formulas.model import Formula
@@ -107,24 +107,6 @@ def test_a_poisoned_example_is_rejected(poison: dict[str, str], reason: str) -> 
 
 
 @pytest.mark.nvcc
-def test_the_stage_writes_what_is_verified_and_goes_on_from_its_parts(tmp_path: Path) -> None:
-    out = tmp_path / "examples.jsonl"
-    options = ("--formulas", "8", "--wordings", "2", "--workers", "1", "--audit", "0.1", "--out", out)
-    summary = json.loads(ran("corpus", *options).stdout)
-    found = read_examples(out)
-    assert summary["audited"] == 1 and not summary["audit_failed"]
-    assert sum(summary["examples"].values()) == len(found) > 8
-    assert all(each.metrics.level == "correct" and each.metrics.runs for each in found)
-    assert all("__global__" in each.cuda_kernel and each.problem for each in found)
-    assert {each["id"] for each in json_lines(out)} == {each.id for each in found}
-    [part] = (tmp_path / "parts").glob("*/*.jsonl")
-    written, text = part.stat().st_mtime_ns, out.read_bytes()
-    out.unlink()
-    ran("corpus", *options)
-    assert out.read_bytes() == text and part.stat().st_mtime_ns == written
-
-
-@pytest.mark.nvcc
 def test_a_kernel_that_computes_something_else_is_found(tmp_path: Path) -> None:
     good = example()
     wrong = replace(good, cuda_kernel=good.cuda_kernel.replace(" + ", " - "))
@@ -139,9 +121,3 @@ def test_a_kernel_that_computes_something_else_is_found(tmp_path: Path) -> None:
         and any("do not agree" in each for each in reasons)
         and any("line 3" in each for each in reasons)
     )
-
-
-def test_a_corpus_needs_a_compiler(tmp_path: Path) -> None:
-    env = {"WARPWRIGHT_NVCC": str(tmp_path / "nvcc")}
-    said = refused("corpus", "--out", tmp_path / "examples.jsonl", env=env)
-    assert "Nothing is written that was not compiled." in said

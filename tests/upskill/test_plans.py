@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.upskill import SAMPLES
+from support.upskill import SAMPLES, gains_of_turn, write_measured
 from warpwright.assist.prompts import plan_answer
 from warpwright.facts.analyze import analyze
-from warpwright.rewrites.registry import applicable
 from warpwright.syntax.source import read_source
 from warpwright_upskill.examples import Example, Provenance
 from warpwright_upskill.judge_plans import in_fixed_order, judge_plan
-from warpwright_upskill.plans import MEASURED, Planned, measured, plan_of, without_contradictions
+from warpwright_upskill.plans import MEASURED, Planned, measured_jobs, plan_of, without_contradictions
 from warpwright_upskill.render import brief, render
 
 TURN = read_source(SAMPLES / "tiles" / "turn" / "kernel.cu")
@@ -22,9 +21,7 @@ TURN = read_source(SAMPLES / "tiles" / "turn" / "kernel.cu")
 
 def planned(best: str) -> Planned:
     (kernel,) = analyze(TURN).defined_kernels
-    gains = {step.rewrite: 1.0 for step in applicable(kernel, "speed")}
-    assert best in gains and len(gains) > 1
-    return Planned(TURN, kernel.name, {**gains, best: 2.0}, MEASURED, Provenance("sample", "tiles/turn"))
+    return Planned(TURN, kernel.name, gains_of_turn(best), MEASURED, Provenance("sample", "tiles/turn"))
 
 
 def example(best: str = "pad-shared-array") -> Example:
@@ -78,17 +75,11 @@ def test_the_fixed_order_is_that_of_the_gains_that_are_known() -> None:
 
 
 def test_names_vary_and_the_record_stays(tmp_path: Path) -> None:
-    whole = planned("pad-shared-array")
-    steps = [
-        {"rewrites": [name], "may_be_offered": True, "speedups": [gain], "predicted": None}
-        for name, gain in whole.gains.items()
-    ]
-    table = tmp_path / "table.json"
-    table.write_text(json.dumps({"kernels": [{"kernel": "tiles/turn", "candidates": steps}]}), encoding="utf-8")
-    found = list(measured(SAMPLES, table, 2))
-    assert [each.gains for each in found] == [whole.gains] * 3
-    assert len({each.source.data for each in found}) == 3
-    assert all(isinstance(plan_of(each, "1"), Example) for each in found)
+    gains = write_measured(tmp_path / "table.json")
+    (job,) = measured_jobs(SAMPLES, tmp_path / "table.json", 2, "1").values()
+    found = [each for each in job() if isinstance(each, Example)]
+    assert [each.metrics.scores for each in found] == [gains] * 3
+    assert len({each.source for each in found}) == 3
 
 
 @pytest.mark.parametrize("limit", [5, 30, 240])

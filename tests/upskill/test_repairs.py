@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.upskill import ran
 from warpwright.assist.blocks import Proposal, read_blocks
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import Source
 from warpwright_upskill.bugs import KINDS, bugs_of
-from warpwright_upskill.examples import HELD_OUT, TRAIN, Example, read_examples
+from warpwright_upskill.examples import HELD_OUT, REPAIR, TRAIN, Example, read_examples
 from warpwright_upskill.judge_repairs import copied, judge_repair
 from warpwright_upskill.render import render
 from warpwright_upskill.repairs import HELD_OUT_FAMILIES, repaired_answer
@@ -38,10 +37,8 @@ __global__ void sums(const float* a, float* b, int R, int C) {
 
 
 @pytest.fixture(scope="module")
-def repairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("repairs") / "repairs.jsonl"
-    ran("repairs", "--count", "3", "--workers", "1", "--out", path)
-    return path
+def repairs(collected: Path) -> list[Example]:
+    return [each for each in read_examples(collected) if each.task == REPAIR]
 
 
 def test_each_mistake_changes_the_text_in_one_place() -> None:
@@ -60,17 +57,16 @@ def test_comments_are_left_alone() -> None:
 
 
 @pytest.mark.nvcc
-def test_what_is_kept_was_said_by_a_tool_and_is_repaired_by_its_edits(repairs: Path) -> None:
-    examples = read_examples(repairs)
-    assert len(examples) > 4
-    for example in examples:
+def test_what_is_kept_was_said_by_a_tool_and_is_repaired_by_its_edits(repairs: list[Example]) -> None:
+    assert len(repairs) > 4
+    for example in repairs:
         assert example.message and example.reasoning_steps
         (kernel, *_) = analyze(Source("kernel.cu", example.source.encode())).defined_kernels
         proposal = read_blocks(repaired_answer(example), kernel)
         assert isinstance(proposal, Proposal)
         assert kernel.source.edited(list(proposal.edits)).text() == example.cuda_kernel
         assert (example.provenance.family in HELD_OUT_FAMILIES) == (example.split == HELD_OUT)
-    assert {example.split for example in examples} == {TRAIN, HELD_OUT}
+    assert {example.split for example in repairs} == {TRAIN, HELD_OUT}
 
 
 @pytest.mark.nvcc
@@ -85,8 +81,8 @@ def test_a_race_is_said_by_the_lines_of_the_kernel() -> None:
 
 
 @pytest.mark.nvcc
-def test_it_is_asked_as_the_server_asks(repairs: Path) -> None:
-    example = read_examples(repairs)[0]
+def test_it_is_asked_as_the_server_asks(repairs: list[Example]) -> None:
+    example = repairs[0]
     rendered = render(example)
     assert rendered is not None
     assert rendered.prompt.startswith("// Task: make the kernel be correct\n// Kernel\n")
@@ -95,24 +91,11 @@ def test_it_is_asked_as_the_server_asks(repairs: Path) -> None:
 
 
 @pytest.mark.nvcc
-def test_a_judge_tells_a_repair_from_none(repairs: Path) -> None:
-    examples = read_examples(repairs)
-    wrong = next(each for each in examples if each.metrics.by.startswith("the emulator"))
-    rejected = next(each for each in examples if each.metrics.by == "nvcc")
+def test_a_judge_tells_a_repair_from_none(repairs: list[Example]) -> None:
+    wrong = next(each for each in repairs if each.metrics.by.startswith("the emulator"))
+    rejected = next(each for each in repairs if each.metrics.by == "nvcc")
     for example in (wrong, rejected):
         judged = judge_repair(example, repaired_answer(example))
         assert judged.is_right, judged
     assert not judge_repair(wrong, "I would add a barrier.").is_right
     assert not judge_repair(rejected, copied(rejected, [wrong])).is_right
-
-
-@pytest.mark.nvcc
-def test_it_is_the_same_again_and_goes_on_where_it_was_stopped(repairs: Path, tmp_path: Path) -> None:
-    again = tmp_path / "again.jsonl"
-    ran("repairs", "--count", "3", "--workers", "1", "--out", again)
-    assert again.read_bytes() == repairs.read_bytes()
-    (part,) = again.with_suffix(".1.parts").glob("*.jsonl")
-    kept: list[Example] = read_examples(part)
-    part.write_text("".join(part.read_text("utf-8").splitlines(keepends=True)[:2]), encoding="utf-8")
-    ran("repairs", "--count", "3", "--workers", "1", "--out", again)
-    assert read_examples(again) == kept[:2]

@@ -62,8 +62,10 @@ def test_a_configuration_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_config(tmp_path / "run.toml") == config
 
 
+@pytest.mark.nvcc
 def test_samples_that_are_not_there(tmp_path: Path) -> None:
-    assert "kernel.cu" in refused("collect", "--samples", tmp_path, "--out", tmp_path / "examples.jsonl")
+    said = refused("collect", "--samples", tmp_path / "none", "--out", tmp_path / "examples.jsonl")
+    assert "does not exist" in said
 
 
 def test_nothing_is_collected_without_a_compiler(tmp_path: Path) -> None:
