@@ -17,8 +17,8 @@ from warpwright.formulas.model import Formula
 from warpwright.writer.write import file_text, plain
 
 from warpwright_upskill.console import StageError, fail, progress_bar, stage
+from warpwright_upskill.data.poison import poison
 from warpwright_upskill.examples import FORMULA, Example, Provenance, Rejected, read_example, write_json_lines
-from warpwright_upskill.poison import poison
 
 KERNEL_NAME = "kernel_of_formula"
 """What the launch function of an example's formula is called."""

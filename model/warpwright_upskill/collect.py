@@ -2,10 +2,10 @@
 
     python -m warpwright_upskill.collect --out .build/corpus/examples.jsonl
 
-Requests for formulas (`corpus`), plans (`plans`) and repairs (`repairs`) are made in parts, which lie in OUT's folder
-`parts`: a run that was interrupted goes on from them, and one with other sizes makes what is missing. The same seed and
-sizes give the same file. Nothing enters that the product's own tools did not pass; what did not lies beside, with its
-reason. Of the formulas, --audit has a share checked alone, by `warpwright formula`'s own verification.
+Requests for formulas, plans and repairs (`corpus`, `plans` and `repairs` of `data`) are made in parts, which
+lie in OUT's folder `parts`: a run that was interrupted goes on from them, and one with other sizes makes what is
+missing. The same seed and sizes give the same file. Nothing enters that the product's own tools did not pass; what did
+not lies beside, with its reason. A share of the formulas (--audit) is checked alone, as `warpwright formula` does.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from warpwright.missing import Missing
 from warpwright.toolchain.find import find_toolchain
 
 from warpwright_upskill.console import StageError, fail, progress_bar, stage
-from warpwright_upskill.corpus import audited, distinct, request_jobs
+from warpwright_upskill.data.corpus import audited, distinct, request_jobs
+from warpwright_upskill.data.plans import measured_jobs, predicted_jobs, without_contradictions
+from warpwright_upskill.data.repairs import repair_jobs
 from warpwright_upskill.examples import FORMULA, PLAN, REPAIR, Example, Jobs, Make, read_examples, write_json_lines
-from warpwright_upskill.plans import measured_jobs, predicted_jobs, without_contradictions
-from warpwright_upskill.repairs import repair_jobs
 
 
 def edition(seed: str) -> str:
     """Names the parts of one program and seed: others are not mixed with them."""
-    programs = sorted(Path(__file__).parent.glob("**/*.[pt][yo]*"))
+    programs = sorted((Path(__file__).parent / "data").glob("**/*.[pt][yo]*"))
     return hashlib.sha256(b"\0".join([*(path.read_bytes() for path in programs), seed.encode()])).hexdigest()[:12]
 
 

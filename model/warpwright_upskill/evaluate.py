@@ -31,15 +31,11 @@ from warpwright.assist.formula_votes import MAX_TOKENS, TEMPERATURE
 from warpwright.assist.weights import find_adapter
 
 from warpwright_upskill.console import fail, progress_bar, stage
-from warpwright_upskill.examples import FORMULA, HELD_OUT, Example, read_examples
-from warpwright_upskill.formula_evaluation import Kept, ask_all, summary
-from warpwright_upskill.install import check_is_adapter
-from warpwright_upskill.nearest import Nearest
-from warpwright_upskill.options import existing_file, find_base, model_option
-from warpwright_upskill.plan_evaluation import ask_plans, asked_plans, fixed_order, plan_summary, right_by_chance
-from warpwright_upskill.prompts import Prompt, read_prompts
-from warpwright_upskill.references import prepare
-from warpwright_upskill.repair_evaluation import (
+from warpwright_upskill.evaluation.formulas import Kept, ask_all, summary
+from warpwright_upskill.evaluation.nearest import Nearest
+from warpwright_upskill.evaluation.plans import ask_plans, asked_plans, fixed_order, plan_summary, right_by_chance
+from warpwright_upskill.evaluation.references import prepare
+from warpwright_upskill.evaluation.repairs import (
     Answers,
     ask_repairs,
     asked_repairs,
@@ -47,8 +43,8 @@ from warpwright_upskill.repair_evaluation import (
     from_known,
     repair_summary,
 )
-from warpwright_upskill.speed import measured
-from warpwright_upskill.systems import (
+from warpwright_upskill.evaluation.speed import measured
+from warpwright_upskill.evaluation.systems import (
     SECONDS,
     SHOTS,
     EndpointSystem,
@@ -57,7 +53,11 @@ from warpwright_upskill.systems import (
     WordsSystem,
     worked_examples,
 )
-from warpwright_upskill.worker import Worker
+from warpwright_upskill.evaluation.worker import Worker
+from warpwright_upskill.examples import FORMULA, HELD_OUT, Example, read_examples
+from warpwright_upskill.install import check_is_adapter
+from warpwright_upskill.options import existing_file, find_base, model_option
+from warpwright_upskill.prompts import Prompt, read_prompts
 
 TAUGHT, BASE, WORDS, ENDPOINT = "taught", "base", "words", "endpoint"
 _PROMPTS = Path("model/prompts")

@@ -18,11 +18,11 @@ from typing import Any
 import click
 
 from warpwright_upskill.console import StageError, fail, stage
+from warpwright_upskill.data.render import render
 from warpwright_upskill.examples import read_examples
 from warpwright_upskill.gemma import BOS, Tokens, load_weights, quiet_llama_cpp
-from warpwright_upskill.lora import BASE_FILE, load_adapter
 from warpwright_upskill.options import find_base, model_option
-from warpwright_upskill.render import render
+from warpwright_upskill.training.lora import BASE_FILE, load_adapter
 
 GGUF_NAMES = {
     "self_attn.q_proj": "attn_q",

@@ -17,8 +17,8 @@ import click
 from warpwright_upskill.console import fail, stage
 from warpwright_upskill.export import gguf_name, read_adapter
 from warpwright_upskill.gguf_file import GgufFile, Tensor, data_of, read_gguf, write_gguf
-from warpwright_upskill.lora import check_base
 from warpwright_upskill.options import find_base, model_option
+from warpwright_upskill.training.lora import check_base
 
 
 def merge(adapter: Path, base: Path, out: Path) -> int:

@@ -18,13 +18,13 @@ from typing import Any
 import click
 from warpwright.progress import Progress, silent
 
-from warpwright_upskill.batching import learning_rate_at
-from warpwright_upskill.config import Config, read_config, write_config
 from warpwright_upskill.console import fail, progress_bar, stage
 from warpwright_upskill.gemma import choose_device, vocabulary_hash
-from warpwright_upskill.lora import losses_module, padded, save_adapter, with_lora
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.rows import Row, read_rows
+from warpwright_upskill.training.batching import learning_rate_at
+from warpwright_upskill.training.config import Config, read_config, write_config
+from warpwright_upskill.training.lora import losses_module, padded, save_adapter, with_lora
 
 Pair = tuple[Row, Row]
 """The right and the wrong answer to one prompt."""

@@ -41,9 +41,9 @@ from warpwright.formulas.numpy_types import Array
 from warpwright.formulas.types import TYPES
 
 from warpwright_upskill.console import StageError, fail, progress_bar, stage
-from warpwright_upskill.prompt_inputs import Input, InputError, input_of, sizes_to_try, values_of
-from warpwright_upskill.references import Result, prepare, run_reference
-from warpwright_upskill.worker import Worker, WorkerError
+from warpwright_upskill.evaluation.prompt_inputs import Input, InputError, input_of, sizes_to_try, values_of
+from warpwright_upskill.evaluation.references import Result, prepare, run_reference
+from warpwright_upskill.evaluation.worker import Worker, WorkerError
 
 SECONDS = 10.0
 """For one prompt's reference at all its sizes."""

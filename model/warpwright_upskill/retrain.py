@@ -20,18 +20,18 @@ from typing import Any
 import click
 from warpwright.progress import Progress, silent
 
-from warpwright_upskill.batching import drawn
-from warpwright_upskill.config import Config, read_config
 from warpwright_upskill.console import StageError, progress_bar, stage
 from warpwright_upskill.examples import DEV, TRAIN
 from warpwright_upskill.gemma import EOS, Vocabulary, choose_device, load_weights, vocabulary_hash
-from warpwright_upskill.lora import load_adapter
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.rows import PRETRAIN, Row, read_rows, rows_of, write_rows
-from warpwright_upskill.sampling import sample
-from warpwright_upskill.spread import HELP, spread
 from warpwright_upskill.train import train
-from warpwright_upskill.verdicts import Verdict, judge
+from warpwright_upskill.training.batching import drawn
+from warpwright_upskill.training.config import Config, read_config
+from warpwright_upskill.training.lora import load_adapter
+from warpwright_upskill.training.sampling import sample
+from warpwright_upskill.training.spread import HELP, spread
+from warpwright_upskill.training.verdicts import Verdict, judge
 
 MOST_KEPT = 2
 """Right answers kept of one prompt: more say the same again."""

@@ -25,10 +25,10 @@ from warpwright.assist.formula_task import read_formula
 from warpwright.formulas.model import Formula
 
 from warpwright_upskill.console import fail, progress_bar, stage
+from warpwright_upskill.data.poison import poison
+from warpwright_upskill.data.teachers import Anthropic, Local, OpenAi, Teacher, TeacherError, key_of
 from warpwright_upskill.examples import FORMULA, LEVELS, Example, read_examples, write_json_lines
 from warpwright_upskill.options import find_base
-from warpwright_upskill.poison import poison
-from warpwright_upskill.teachers import Anthropic, Local, OpenAi, Teacher, TeacherError, key_of
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 QUESTION = """A CUDA programmer asked for a kernel, and this formula was written for it.

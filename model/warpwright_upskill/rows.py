@@ -20,12 +20,12 @@ from warpwright.formulas.lexer import FormulaError
 from warpwright.progress import Progress, silent
 
 from warpwright_upskill.console import StageError, progress_bar, stage
+from warpwright_upskill.data.neighbours import neighbours
+from warpwright_upskill.data.poison import poison
+from warpwright_upskill.data.render import render
 from warpwright_upskill.examples import SPLITS, TASKS, TRAIN, Example, read_examples
 from warpwright_upskill.gemma import BOS, EOS, Tokens, vocabulary_hash
-from warpwright_upskill.neighbours import neighbours
 from warpwright_upskill.options import find_base, model_option
-from warpwright_upskill.poison import poison
-from warpwright_upskill.render import render
 
 PRETRAIN = "pretrain"
 """The task of rows that are a kernel's text alone."""

@@ -22,18 +22,18 @@ from typing import Any
 import click
 from warpwright.progress import Progress, silent
 
-from warpwright_upskill.batching import Batch, learning_rate_at, passes, steps_of
-from warpwright_upskill.checkpoint import FILE, State, load_run, run_key, save_run
-from warpwright_upskill.config import Config, read_config, write_config
 from warpwright_upskill.console import fail, progress_bar, stage
 from warpwright_upskill.examples import DEV, TRAIN
 from warpwright_upskill.gemma import Vocabulary, choose_device
 from warpwright_upskill.gguf_file import fingerprint, read_gguf
-from warpwright_upskill.lora import losses_module, padded, save_adapter, with_lora
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.rows import Row, rows_of
-from warpwright_upskill.sampling import sample
-from warpwright_upskill.verdicts import judge_all
+from warpwright_upskill.training.batching import Batch, learning_rate_at, passes, steps_of
+from warpwright_upskill.training.checkpoint import FILE, State, load_run, run_key, save_run
+from warpwright_upskill.training.config import Config, read_config, write_config
+from warpwright_upskill.training.lora import losses_module, padded, save_adapter, with_lora
+from warpwright_upskill.training.sampling import sample
+from warpwright_upskill.training.verdicts import judge_all
 
 LOOK = 10
 """Steps between looks at the loss, each of which waits for the GPU."""
@@ -276,7 +276,7 @@ def main(
 ) -> None:  # fmt: skip
     """Train a LoRA adapter on EXAMPLES (JSON lines from `collect`, or the tokens that `rows` made of them).
 
-    The settings and what they mean are those of warpwright_upskill/config.py.
+    The settings and what they mean are those of warpwright_upskill/training/config.py.
     """
     config = read_config(file, changes)
     gguf = find_base(model).path

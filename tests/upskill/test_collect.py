@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from support.upskill import collect_few, json_lines
+from warpwright_upskill.data.render import render
 from warpwright_upskill.examples import FORMULA, HELD_OUT, PLAN, REPAIR, TRAIN, Example, read_examples
-from warpwright_upskill.render import render
 
 pytestmark = pytest.mark.nvcc
 

@@ -15,14 +15,14 @@ from warpwright.formulas.lexer import FormulaError
 from warpwright.formulas.model import Formula
 from warpwright.writer.write import file_text, plain
 from warpwright_upskill.admission import KERNEL_NAME, refusal
-from warpwright_upskill.corpus import distinct, examples
+from warpwright_upskill.data.corpus import distinct, examples
+from warpwright_upskill.data.requests.catalogue import OPERATORS
+from warpwright_upskill.data.requests.compose import Parts, composed, composed_of, names_of
+from warpwright_upskill.data.requests.operators import Operator
+from warpwright_upskill.data.requests.phrasebook import USUAL
+from warpwright_upskill.data.requests.wording import worded
+from warpwright_upskill.data.splits import FAMILIES_HELD_OUT, pairs, side_of
 from warpwright_upskill.examples import HELD_OUT, TRAIN, Example, Metrics, read_examples
-from warpwright_upskill.requests.catalogue import OPERATORS
-from warpwright_upskill.requests.compose import Parts, composed, composed_of, names_of
-from warpwright_upskill.requests.operators import Operator
-from warpwright_upskill.requests.phrasebook import USUAL
-from warpwright_upskill.requests.wording import worded
-from warpwright_upskill.splits import FAMILIES_HELD_OUT, pairs, side_of
 
 CHECKED = Metrics("correct", "emulator")
 

@@ -14,14 +14,14 @@ import pytest
 from support.command import run_command
 from support.upskill import KERNEL, ran, refused
 from warpwright.progress import silent
+from warpwright_upskill.evaluation.formulas import Asked, Kept, ask_all
+from warpwright_upskill.evaluation.nearest import adapted
+from warpwright_upskill.evaluation.references import prepare
+from warpwright_upskill.evaluation.repairs import ask_repairs, asked_repairs, repair_summary
+from warpwright_upskill.evaluation.systems import EndpointSystem
+from warpwright_upskill.evaluation.worker import Worker
 from warpwright_upskill.examples import Example, Metrics, Provenance, read_examples, write_json_lines
-from warpwright_upskill.formula_evaluation import Asked, Kept, ask_all
-from warpwright_upskill.nearest import adapted
 from warpwright_upskill.prompts import read_prompts
-from warpwright_upskill.references import prepare
-from warpwright_upskill.repair_evaluation import ask_repairs, asked_repairs, repair_summary
-from warpwright_upskill.systems import EndpointSystem
-from warpwright_upskill.worker import Worker
 
 pytestmark = pytest.mark.upskill
 

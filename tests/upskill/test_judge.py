@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from warpwright_upskill.judge import Verdict, judge, judged
-from warpwright_upskill.prompt_inputs import input_of
+from warpwright_upskill.evaluation.judge import Verdict, judge, judged
+from warpwright_upskill.evaluation.prompt_inputs import input_of
+from warpwright_upskill.evaluation.references import prepare
+from warpwright_upskill.evaluation.worker import Worker
 from warpwright_upskill.prompts import Prompt
-from warpwright_upskill.references import prepare
-from warpwright_upskill.worker import Worker
 
 pytestmark = pytest.mark.upskill
 
@@ -113,6 +113,6 @@ def worker() -> Iterator[Worker]:
     ],
 )
 def test_bad_answers_end(worker: Worker, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpwright_upskill.judge.SECONDS", 3.0)
+    monkeypatch.setattr("warpwright_upskill.evaluation.judge.SECONDS", 3.0)
     assert not judge(worker, ROWS, answer).right
     assert judge(worker, ROWS, SOFTMAX).right

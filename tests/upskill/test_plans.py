@@ -11,10 +11,10 @@ from support.upskill import SAMPLES, gains_of_turn, write_measured
 from warpwright.assist.prompts import plan_answer
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import read_source
+from warpwright_upskill.data.plans import MEASURED, Planned, measured_jobs, plan_of, without_contradictions
+from warpwright_upskill.data.render import brief, render
+from warpwright_upskill.evaluation.judge_plans import in_fixed_order, judge_plan
 from warpwright_upskill.examples import Example, Provenance
-from warpwright_upskill.judge_plans import in_fixed_order, judge_plan
-from warpwright_upskill.plans import MEASURED, Planned, measured_jobs, plan_of, without_contradictions
-from warpwright_upskill.render import brief, render
 
 TURN = read_source(SAMPLES / "tiles" / "turn" / "kernel.cu")
 

@@ -15,10 +15,10 @@ from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.formula_task import FormulaRequest, formula_answer, formula_prompt
 from warpwright.assist.weights import ModelFile
 from warpwright.formulas.sampler import samples
-from warpwright_upskill.config import read_config
 from warpwright_upskill.examples import Example, Metrics, Provenance, read_examples, write_json_lines
 from warpwright_upskill.gemma import BOS, EOS, Tokens, vocabulary_hash
 from warpwright_upskill.rows import Row, write_rows
+from warpwright_upskill.training.config import read_config
 
 RUNS = Path(__file__).resolve().parent.parent.parent / "model" / "runs"
 RECIPES = sorted(path.stem for path in RUNS.glob("*.toml"))

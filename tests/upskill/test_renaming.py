@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.upskill import SAMPLES
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import Source, read_source
-from warpwright_upskill.renaming import renamed
+from warpwright_upskill.data.renaming import renamed
 
 TURN = read_source(SAMPLES / "tiles" / "turn" / "kernel.cu")
 

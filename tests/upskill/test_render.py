@@ -9,8 +9,8 @@ from warpwright.facts.analyze import analyze
 from warpwright.rewrites.registry import applicable
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import read_source
+from warpwright_upskill.data.render import plan_refusal, render
 from warpwright_upskill.examples import KERNEL, PLAN, REPAIR, Example, Metrics, Provenance, Question
-from warpwright_upskill.render import plan_refusal, render
 
 WHERE = Provenance("sample", "turn")
 

@@ -10,12 +10,12 @@ import pytest
 from warpwright.assist.blocks import Proposal, read_blocks
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import Source
-from warpwright_upskill.bugs import KINDS, bugs_of
+from warpwright_upskill.data.bugs import KINDS, bugs_of
+from warpwright_upskill.data.render import render
+from warpwright_upskill.data.repairs import HELD_OUT_FAMILIES, repaired_answer
+from warpwright_upskill.data.symptoms import Written, verdicts
+from warpwright_upskill.evaluation.judge_repairs import copied, judge_repair
 from warpwright_upskill.examples import HELD_OUT, REPAIR, TRAIN, Example, read_examples
-from warpwright_upskill.judge_repairs import copied, judge_repair
-from warpwright_upskill.render import render
-from warpwright_upskill.repairs import HELD_OUT_FAMILIES, repaired_answer
-from warpwright_upskill.symptoms import Written, verdicts
 
 SUMS = """\
 __global__ void sums(const float* a, float* b, int R, int C) {

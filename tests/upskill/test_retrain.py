@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 from support.upskill import json_lines, ran, refused, settings
-from warpwright_upskill.config import Config
 from warpwright_upskill.console import StageError
+from warpwright_upskill.data.neighbours import neighbours
+from warpwright_upskill.data.render import render
 from warpwright_upskill.examples import Example, Metrics, Provenance
 from warpwright_upskill.gemma import EOS, Tokens, Vocabulary, vocabulary_hash
-from warpwright_upskill.neighbours import neighbours
-from warpwright_upskill.render import render
 from warpwright_upskill.retrain import Lesson, lesson_of, retrain, write_lesson
 from warpwright_upskill.rows import Row, read_rows, write_rows
-from warpwright_upskill.spread import CHUNK, spread
-from warpwright_upskill.verdicts import Verdict, judge
+from warpwright_upskill.training.config import Config
+from warpwright_upskill.training.spread import CHUNK, spread
+from warpwright_upskill.training.verdicts import Verdict, judge
 
 ROW = Row("a", "formula", (2, 10, 11, 20, 21, EOS), 3)
 RIGHT, WRONG = Verdict(""), Verdict("It computes something else.")

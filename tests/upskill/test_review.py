@@ -13,10 +13,10 @@ from random import Random
 import pytest
 import support
 from support.upskill import ran, refused, run_stage
-from warpwright_upskill.corpus import examples
+from warpwright_upskill.data.corpus import examples
+from warpwright_upskill.data.requests.catalogue import OPERATORS
+from warpwright_upskill.data.requests.compose import composed_of
 from warpwright_upskill.examples import Example, Metrics, read_examples, write_json_lines
-from warpwright_upskill.requests.catalogue import OPERATORS
-from warpwright_upskill.requests.compose import composed_of
 from warpwright_upskill.review import refusal_of
 
 SERVER = Path(next(iter(support.__path__))) / "teacher_server.py"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from support.upskill import STAGES, ran, refused
-from warpwright_upskill.config import Config, read_config, write_config
 from warpwright_upskill.console import StageError
+from warpwright_upskill.training.config import Config, read_config, write_config
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -15,12 +15,12 @@ import pytest
 from support.upskill import refused, settings
 from warpwright.assist.formula_task import FormulaRequest, formula_answer, formula_prompt
 from warpwright.formulas.sampler import samples
-from warpwright_upskill.config import Config
 from warpwright_upskill.console import StageError
 from warpwright_upskill.gemma import BOS, EOS, Tokens, Vocabulary, vocabulary_hash
 from warpwright_upskill.rows import PRETRAIN, Row, read_rows, write_rows
 from warpwright_upskill.tiny import write_tiny_gemma
 from warpwright_upskill.train import train
+from warpwright_upskill.training.config import Config
 
 pytestmark = [pytest.mark.upskill, pytest.mark.llm]
 
@@ -175,5 +175,5 @@ def test_a_poisoned_row_is_refused(rows: list[Row], tiny: Path, tmp_path: Path) 
 def test_nothing_to_train_or_to_judge_on(rows: list[Row], tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(StageError, match="nothing to train on"):
         train(gguf=tiny, rows=rows, out=tmp_path, config=replace(CONFIG, mix=(("plan", 1.0),)))
-    with pytest.raises(StageError, match="no example of these tasks `dev`"):
+    with pytest.raises(StageError, match="no example of these tasks is of the split `dev`"):
         train(gguf=tiny, rows=rows[:4], out=tmp_path, config=CONFIG)

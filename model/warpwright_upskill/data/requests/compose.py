@@ -13,11 +13,11 @@ from warpwright.formulas.parser import parse
 from warpwright.formulas.printer import printed_in_one_line
 from warpwright.formulas.resolve import formula_of
 
-from warpwright_upskill.requests.catalogue import OPERATORS
-from warpwright_upskill.requests.clauses import AFTER, BEFORE, Clause
-from warpwright_upskill.requests.operators import Operator
-from warpwright_upskill.requests.phrases import filled
-from warpwright_upskill.requests.vocabulary import DIMS, ROLES
+from warpwright_upskill.data.requests.catalogue import OPERATORS
+from warpwright_upskill.data.requests.clauses import AFTER, BEFORE, Clause
+from warpwright_upskill.data.requests.operators import Operator
+from warpwright_upskill.data.requests.phrases import filled
+from warpwright_upskill.data.requests.vocabulary import DIMS, ROLES
 
 FAMILIES = tuple(sorted({each.family for each in OPERATORS}))
 _SLOT = re.compile(r"\{(\w+)\}")

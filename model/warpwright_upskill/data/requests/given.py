@@ -7,8 +7,8 @@ from random import Random
 from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.printer import shown
 
-from warpwright_upskill.requests.compose import Parts
-from warpwright_upskill.requests.vocabulary import C_TYPES, SIZES, TORCH_TYPES
+from warpwright_upskill.data.requests.compose import Parts
+from warpwright_upskill.data.requests.vocabulary import C_TYPES, SIZES, TORCH_TYPES
 
 
 def c_signature(parts: Parts, chance: Random) -> str:

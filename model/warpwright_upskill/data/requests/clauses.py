@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warpwright_upskill.requests.phrases import lines
+from warpwright_upskill.data.requests.phrases import lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import TypeVar
 
-from warpwright_upskill.config import Config
 from warpwright_upskill.rows import PRETRAIN, Row
+from warpwright_upskill.training.config import Config
 
 Batch = tuple[Row, ...]
 _T = TypeVar("_T")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpwright_upskill.requests.vocabulary import ROLES
+from warpwright_upskill.data.requests.vocabulary import ROLES
 
 LEADS = (
     "",

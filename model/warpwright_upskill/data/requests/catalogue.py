@@ -18,8 +18,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from warpwright_upskill.requests.operators import Operator
-from warpwright_upskill.requests.phrases import lines
+from warpwright_upskill.data.requests.operators import Operator
+from warpwright_upskill.data.requests.phrases import lines
 
 FOLDER = Path(__file__).parent / "families"
 CALLED = """

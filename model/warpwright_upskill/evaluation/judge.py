@@ -24,12 +24,12 @@ from warpwright.formulas.tolerance import error_name
 from warpwright.formulas.tree import Name
 from warpwright.formulas.types import TYPES, ElementType
 
-from warpwright_upskill.assignments import Assignment, Verdict, assignments
-from warpwright_upskill.prompt_inputs import Input, values_of
+from warpwright_upskill.evaluation.assignments import Assignment, Verdict, assignments
+from warpwright_upskill.evaluation.prompt_inputs import Input, values_of
+from warpwright_upskill.evaluation.references import Result, run_reference
+from warpwright_upskill.evaluation.signature import Parameter, parameters, plain_name
+from warpwright_upskill.evaluation.worker import Worker, WorkerError
 from warpwright_upskill.prompts import Prompt
-from warpwright_upskill.references import Result, run_reference
-from warpwright_upskill.signature import Parameter, parameters, plain_name
-from warpwright_upskill.worker import Worker, WorkerError
 
 SECONDS = 20.0
 """For one answer."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+from warpwright_upskill.data.requests.compose import Parts
 from warpwright_upskill.examples import DEV, HELD_OUT, TRAIN
-from warpwright_upskill.requests.compose import Parts
 
 FAMILIES_HELD_OUT = ("complex", "resampling")
 HELD_OUT_PERCENT, DEV_PERCENT = 8, 3

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from random import Random
 
-from warpwright_upskill.requests.axis import axis_words
-from warpwright_upskill.requests.compose import Parts, names_of
-from warpwright_upskill.requests.given import c_signature, torch_signature
-from warpwright_upskill.requests.noise import roughened
-from warpwright_upskill.requests.phrasebook import DEMANDS, LAYOUTS, LEADS, NOUNS, USUAL, VERB_LEADS, VERBS
-from warpwright_upskill.requests.phrases import chosen, filled, tidy
-from warpwright_upskill.requests.vocabulary import LETTERS, TYPE_WORDS
+from warpwright_upskill.data.requests.axis import axis_words
+from warpwright_upskill.data.requests.compose import Parts, names_of
+from warpwright_upskill.data.requests.given import c_signature, torch_signature
+from warpwright_upskill.data.requests.noise import roughened
+from warpwright_upskill.data.requests.phrasebook import DEMANDS, LAYOUTS, LEADS, NOUNS, USUAL, VERB_LEADS, VERBS
+from warpwright_upskill.data.requests.phrases import chosen, filled, tidy
+from warpwright_upskill.data.requests.vocabulary import LETTERS, TYPE_WORDS
 
 _SLOT = re.compile(r"\{(\w+)\}")
 CODE = re.compile(r"[(\[*^.@]\{x0?\}|\{x0?\}[\[.*^@']|\{x0?\} [*/@-]|[*/@-] \{x0?\}|torch|F\.")

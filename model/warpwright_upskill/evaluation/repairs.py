@@ -15,10 +15,10 @@ from warpwright.assist.free_form import MAX_TOKENS
 from warpwright.assist.repair_task import REPAIR_SHOT
 from warpwright.progress import Progress
 
+from warpwright_upskill.data.render import render
+from warpwright_upskill.evaluation.judge_repairs import copied, judge_repair
+from warpwright_upskill.evaluation.worker import Worker, WorkerError
 from warpwright_upskill.examples import REPAIR, TRAIN, Example
-from warpwright_upskill.judge_repairs import copied, judge_repair
-from warpwright_upskill.render import render
-from warpwright_upskill.worker import Worker, WorkerError
 
 TRIES = 4
 SECONDS = 300.0

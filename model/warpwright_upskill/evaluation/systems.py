@@ -14,7 +14,7 @@ from warpwright.assist.formula_grammar import formula_grammar
 from warpwright.assist.formula_task import STOP, FormulaRequest, formula_answer, formula_prompt
 from warpwright.assist.formula_votes import MAX_TOKENS, TEMPERATURE
 
-from warpwright_upskill.nearest import Nearest
+from warpwright_upskill.evaluation.nearest import Nearest
 from warpwright_upskill.prompts import Prompt
 
 SECONDS = 180.0

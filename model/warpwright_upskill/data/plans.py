@@ -32,6 +32,9 @@ from warpwright.verify.verify import verify
 from warpwright.writer.scatter import ScatterError
 from warpwright.writer.write import file_text, plain
 
+from warpwright_upskill.data.reasons import reasons
+from warpwright_upskill.data.renaming import renamed
+from warpwright_upskill.data.render import plan_refusal
 from warpwright_upskill.examples import (
     DEV,
     HELD_OUT,
@@ -44,9 +47,6 @@ from warpwright_upskill.examples import (
     Question,
     Rejected,
 )
-from warpwright_upskill.reasons import reasons
-from warpwright_upskill.renaming import renamed
-from warpwright_upskill.render import plan_refusal
 
 HELD_OUT_FAMILIES = frozenset({"attention", "memory", "scans"})
 DEV_FAMILIES = frozenset({"gathers"})

@@ -11,9 +11,9 @@ from warpwright.assist.repair_task import repair_answer
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import Source
 
+from warpwright_upskill.data.repairs import written_of
+from warpwright_upskill.data.symptoms import verdicts
 from warpwright_upskill.examples import Example
-from warpwright_upskill.repairs import written_of
-from warpwright_upskill.symptoms import verdicts
 
 
 @dataclass(frozen=True, slots=True)

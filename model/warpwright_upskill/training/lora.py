@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from warpwright_upskill.config import Config
 from warpwright_upskill.console import StageError
 from warpwright_upskill.gemma import load_weights, quiet_warnings
 from warpwright_upskill.gguf_file import fingerprint, read_gguf
 from warpwright_upskill.rows import Row
+from warpwright_upskill.training.config import Config
 
 BASE_FILE = "base.json"
 

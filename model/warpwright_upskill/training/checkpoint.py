@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warpwright_upskill.config import Config
 from warpwright_upskill.console import StageError
 from warpwright_upskill.rows import Row
+from warpwright_upskill.training.config import Config
 
 FILE = "unfinished.pt"
 

@@ -21,9 +21,9 @@ from warpwright.formulas.sampler import FAMILIES, Sample, samples
 from warpwright.syntax.source import Source
 from warpwright.writer.scatter import ScatterError
 
-from warpwright_upskill.bugs import COMPILE, RUN, Bug, bugs_of
+from warpwright_upskill.data.bugs import COMPILE, RUN, Bug, bugs_of
+from warpwright_upskill.data.symptoms import FORMS, Verdict, Written, verdicts
 from warpwright_upskill.examples import DEV, HELD_OUT, REPAIR, TRAIN, Example, Jobs, Metrics, Provenance, Rejected
-from warpwright_upskill.symptoms import FORMS, Verdict, Written, verdicts
 
 HELD_OUT_FAMILIES = frozenset({"row reduction", "stencil", "gather", "loss", "mask"})
 DEV_FAMILIES = frozenset({"integers", "quantisation"})

@@ -19,7 +19,7 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.formulas.tree import Declaration
 from warpwright.formulas.variants import in_type
 
-from warpwright_upskill.signature import Parameter, parameters, plain_name
+from warpwright_upskill.evaluation.signature import Parameter, parameters, plain_name
 
 _OPERATION_WEIGHT = 3.0
 _OPERATIONS = {

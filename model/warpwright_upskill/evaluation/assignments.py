@@ -14,9 +14,9 @@ from typing import Literal
 from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.types import TYPES, ElementType
 
-from warpwright_upskill.prompt_inputs import Input
+from warpwright_upskill.evaluation.prompt_inputs import Input
+from warpwright_upskill.evaluation.signature import Parameter, plain_name
 from warpwright_upskill.prompts import Prompt
-from warpwright_upskill.signature import Parameter, plain_name
 
 Kind = Literal["right", "no formula", "inputs", "types", "shapes", "values", "limits", "reference"]
 

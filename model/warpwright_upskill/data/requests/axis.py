@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from warpwright_upskill.requests.compose import Parts
+from warpwright_upskill.data.requests.compose import Parts
 
 
 def axis_words(parts: Parts, chance: Random) -> dict[str, str]:

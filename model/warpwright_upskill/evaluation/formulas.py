@@ -15,10 +15,10 @@ from typing import Any
 
 from warpwright.progress import Progress
 
-from warpwright_upskill.judge import judge
+from warpwright_upskill.evaluation.judge import judge
+from warpwright_upskill.evaluation.systems import System
+from warpwright_upskill.evaluation.worker import Worker
 from warpwright_upskill.prompts import Prompt
-from warpwright_upskill.systems import System
-from warpwright_upskill.worker import Worker
 
 UNTRAINED = "untrained"
 """The family of prompts for which the language has no ordinary formula: they are counted apart."""

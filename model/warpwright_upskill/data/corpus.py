@@ -1,7 +1,7 @@
 """Requests and the formulas that they ask for, each formula verified.
 
 Formulas are composed of operators, of what is applied before and after them, types and layouts, and said in words that
-vary (`warpwright_upskill.requests`). Each one is written as CUDA, compiled with hundreds of others and compared in the
+vary (`requests`). Each one is written as CUDA, compiled with hundreds of others and compared in the
 emulator with its evaluation by NumPy. Compositions that are kept for evaluation, pairs of operators, of a family and a
 layout, of a family and a type, and two whole families, never stand in a training example (`splits`).
 """
@@ -21,12 +21,12 @@ from warpwright.writer.write import file_text, plain
 
 from warpwright_upskill.admission import KERNEL_NAME, refusal
 from warpwright_upskill.console import progress_bar
+from warpwright_upskill.data.likeness import likeness
+from warpwright_upskill.data.requests import compose
+from warpwright_upskill.data.requests.compose import Parts
+from warpwright_upskill.data.requests.wording import worded
+from warpwright_upskill.data.splits import side_of
 from warpwright_upskill.examples import FORMULA, Example, Jobs, Metrics, Provenance, Rejected
-from warpwright_upskill.likeness import likeness
-from warpwright_upskill.requests import compose
-from warpwright_upskill.requests.compose import Parts
-from warpwright_upskill.requests.wording import worded
-from warpwright_upskill.splits import side_of
 
 TOGETHER = 200
 """Formulas of a part: one compilation."""

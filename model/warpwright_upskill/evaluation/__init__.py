@@ -1,0 +1,1 @@
+"""Answers judged by what they compute and gain: prompts by hand, references, baselines, speed."""
