@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,15 @@ import pytest
 from support.command import run_command
 from support.upskill import KERNEL, ran, refused
 from warpwright.progress import silent
-from warpwright_upskill.evaluation.formulas import Asked, Kept, ask_all
-from warpwright_upskill.evaluation.nearest import adapted
+from warpwright_upskill.evaluation.adapted import adapted
+from warpwright_upskill.evaluation.formulas import Asked, Kept, ask, ask_all, summary
+from warpwright_upskill.evaluation.nearest import Nearest
 from warpwright_upskill.evaluation.references import prepare
 from warpwright_upskill.evaluation.repairs import ask_repairs, asked_repairs, repair_summary
-from warpwright_upskill.evaluation.systems import EndpointSystem
+from warpwright_upskill.evaluation.systems import Answer, EndpointSystem
 from warpwright_upskill.evaluation.worker import Worker
 from warpwright_upskill.examples import Example, Metrics, Provenance, read_examples, write_json_lines
-from warpwright_upskill.prompts import read_prompts
+from warpwright_upskill.prompts import Prompt, read_prompts
 
 pytestmark = pytest.mark.upskill
 
@@ -117,11 +118,85 @@ def test_as_json_through_the_command(prompts: Path, corpus: Path, tmp_path: Path
         ("y[i] = 2 * x[i]", "in half precision", "", "x: f16, y[i] = 2 * x[i]"),
         ("x: f64, y[i] = 2 * x[i]", "of each", "", "x: f32, y[i] = 2 * x[i]"),
         ("y[i] = 2 * x[i]", "", "int n", "y[i] = 2 * x[i]"),
+        ("y[i] = x[ids[i]]", "", "const int* a, const float* b, float* c", "c[i] = b[a[i]]"),
+        ("y[i] = 2 * x[i]", "", "v: Tensor[N] float16, w: Tensor[N] float16", "v: f16, w: f16, w[i] = 2 * v[i]"),
+        ("y[i] = 2 * x[i]", "", "torch.Tensor v [N] float16", "v: f16, y[i] = 2 * v[i]"),
+        (
+            "y[r] = w[r] * sum[c] x[r, c]",
+            "",
+            "w (R) float32, x (R, C) float32, y (R) float32",
+            "y[r] = w[r] * (sum[c] x[r, c])",
+        ),
         ("y[i] = sum[j] x[i, j]", "", "nonsense((", "y[i] = sum[j] x[i, j]"),
     ],
 )
 def test_a_formula_in_the_names_of_a_signature(text: str, comment: str, given: str, expected: str) -> None:
     assert adapted(text, comment, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "comment", "expected"),
+    [
+        ("y[i] = x[i] + 1e-05", "plus eps 1e-5", "plus eps 1e-6", "y[i] = x[i] + 1e-06"),
+        ("y[i] = x[i] ** 3 + 2", "power 3, offset 2", "offset 7 and power 4", "y[i] = x[i] ** 4 + 7"),
+        ("y[i] = clamp(x[i], 0, 6)", "clip to 0..6", "clip between 0 and 1", "y[i] = clamp(x[i], 0, 1)"),
+        ("y[i] = 2 * x[i]", "twice x", "twice x, at most 3", "y[i] = 2 * x[i]"),
+    ],
+)
+def test_the_numbers_of_the_words(text: str, problem: str, comment: str, expected: str) -> None:
+    assert adapted(text, comment, "", problem) == expected
+
+
+@pytest.mark.parametrize(
+    ("comment", "given", "expected"),
+    [
+        ("sum it", "const float* a, const float* b, float* y, int n", "y[i] = a[i] + b[i]"),
+        ("sum it", "const float* a, float* y, int r, int c", "y[r] = sum[c] a[r, c]"),
+        ("sum it", "const float* a, const int* b, float* y, int n", "y[i] = a[b[i]]"),
+        ("sum it", "a: Tensor[N, M], y: Tensor[N]", "y[r] = sum[c] a[r, c]"),
+        ("sum of x and y, then relu", "", "y[i] = relu(x[i])"),
+    ],
+)
+def test_what_fits_comes_first(comment: str, given: str, expected: str) -> None:
+    index = Nearest(
+        [
+            ("sum of each row", "y[r] = sum[c] x[r, c]"),
+            ("sum of x and y", "z[i] = x[i] + y[i]"),
+            ("sum in a relu", "y[i] = relu(x[i])"),
+            ("sum looked up", "y[i] = x[ids[i]]"),
+        ]
+    )
+    assert next(index.formulas(comment, given)) == expected
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """Says what it was told to."""
+
+    said: tuple[str, ...]
+    votes: int = 3
+    name: str = "scripted"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def answers(self, prompt: Prompt) -> Iterator[Answer]:
+        return (Answer(each, 0.0) for each in self.said)
+
+
+def test_votes_are_judged_as_they_are_served(prompts: Path) -> None:
+    """What most of the samples mean is shown, whatever the first says and how it is written."""
+    sums = read_prompts(prompts)[0]
+    wrong, right, same = "total[r] = max[c] in[r, c]", "total[r] = sum[c] in[r, c]", "total[a] = sum[b] in[a, b]"
+    with Worker(prepare) as worker:
+        late = ask(Scripted((wrong, right, same)), sums, 1, worker)
+        outvoted = ask(Scripted((right, wrong, wrong)), sums, 8, worker)
+        nothing = ask(Scripted(("", "y[", "?")), sums, 8, worker)
+        unvoted = ask(Scripted((wrong, right, same), votes=0), sums, 8, worker)
+    assert (late.right_at, late.tries, late.by_votes) == (0, 1, True)
+    assert (outvoted.right_at, outvoted.by_votes) == (1, False)
+    assert (nothing.right_at, nothing.by_votes, nothing.kind) == (0, False, "no formula")
+    assert (unvoted.right_at, unvoted.by_votes) == (2, None)
+    assert summary([late, outvoted, nothing])["right_by_votes"] == 1
+    assert "right_by_votes" not in summary([unvoted])
 
 
 class Larger(BaseHTTPRequestHandler):

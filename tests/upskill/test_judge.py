@@ -30,6 +30,8 @@ HALF = prompt("x.sum(1)", "const __half* x, __half* y, int n", x="f16[R, C]")
 BATCHED = prompt("torch.nn.functional.layer_norm(x, x.shape[-1:])", x="f32[B, T, H]")
 WEIGHTED = prompt("a @ b + c", comment="a product and a matrix more", a="f32[M, K]", b="f32[K, N]", c="f32[M, N]")
 HISTOGRAM = prompt("h.index_add(0, bin, torch.ones(len(bin)).double())", h="f32[B]", bin="i32[N] < B")
+TENSORS = prompt("x.sum(1)", "x: Tensor[R, C] float16, y: Tensor[R] float32", x="f16[R, C]")
+GIVEN_INPUTS = prompt("2 * x", "torch.Tensor x [N] float16", x="f16[N]")
 FILL = prompt("torch.zeros(bins).index_add(0, b, torch.ones(len(b))).int()", b="i32[N] < bins", bins="i32")
 BOTH = prompt("(x.min(), x.max())", "const float* x, float* lo, float* hi, int n", x="f32[N]")
 IN_PLACE = prompt("2 * x", "float* x, int n", x="f32[N]")
@@ -46,6 +48,8 @@ POINTS = prompt("torch.linalg.norm(p, dim=1)", "const float3* p, float* d, int n
         (WEIGHTED, "y[i, j] = (sum[k] a[i, k] * b[k, j]) + c[i, j]"),
         (WEIGHTED, "out[i, j] = (sum[k] p[i, k] * q[k, j]) + bias[i, j]"),
         (HISTOGRAM, "h: f32 h[bin[i]] += 1"),
+        (TENSORS, "x: f16, y: f32, y[r] = sum[c] x[r, c]"),
+        (GIVEN_INPUTS, "x: f16, y[i] = 2 * x[i]"),
         (FILL, "counts: i32[K] b: i32 counts[b[i]] = sum[i] 1"),
         (BOTH, "hi = max[i] x[i], lo = min[i] x[i]"),
         (IN_PLACE, "x'[i] = 2 * x[i]"),
@@ -73,6 +77,8 @@ def test_right(asked: Prompt, answer: str) -> None:
         (WEIGHTED, "y[i, j] = (sum[k] b[i, k] * a[k, j]) + c[i, j]", "shapes", ""),
         (BOTH, "lo = max[i] x[i], hi = min[i] x[i]", "values", "lo is"),
         (BOTH, "lo = min[i] x[i]", "inputs", "1 results where 2 are asked for"),
+        (TENSORS, "x: f16, y[r] = sum[c] x[r, c]", "types", "y is f16, and y of the signature is f32."),
+        (GIVEN_INPUTS, "y[i] = 2 * x[i]", "types", "x is f32, and f16 is asked for."),
         (IN_PLACE, "y[i] = 2 * x[i]", "inputs", "no array that y may be written to"),
         (HISTOGRAM, "h: f32 h[bin[i]] = sum[i] 1", "values", ""),
         (POINTS, "p: f32[N]{x, y} d[i] = sqrt(p.x[i] ** 2 + p.y[i] ** 2)", "shapes", "p has 2 fields, not 3."),

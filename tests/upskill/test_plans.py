@@ -14,6 +14,7 @@ from warpwright.syntax.source import read_source
 from warpwright_upskill.data.plans import MEASURED, Planned, measured_jobs, plan_of, without_contradictions
 from warpwright_upskill.data.render import brief, render
 from warpwright_upskill.evaluation.judge_plans import in_fixed_order, judge_plan
+from warpwright_upskill.evaluation.plans import fixed_order, plan_summary, right_by_chance
 from warpwright_upskill.examples import Example, Provenance
 
 TURN = read_source(SAMPLES / "tiles" / "turn" / "kernel.cu")
@@ -72,6 +73,15 @@ def test_the_fixed_order_is_that_of_the_gains_that_are_known() -> None:
     made = example()
     assert judge_plan(made, in_fixed_order(made, [made])).is_right
     assert not judge_plan(made, in_fixed_order(made, [example("swizzle-shared-array")])).is_right
+
+
+def test_the_fixed_order_is_judged_by_the_share_of_the_best_gain() -> None:
+    made = example()
+    held, other = replace(made, split="held-out"), example("swizzle-shared-array")
+    good, bad = (plan_summary(fixed_order([held], [known, held])) for known in (made, other))
+    assert (good["plans"], good["valid"], good["right_first"], good["reached"]) == (1, 1, 1, 1.0)
+    assert (bad["valid"], bad["right_first"], bad["reached"]) == (1, 0, 0.5)
+    assert 0 < right_by_chance([held]) < 1
 
 
 def test_names_vary_and_the_record_stays(tmp_path: Path) -> None:

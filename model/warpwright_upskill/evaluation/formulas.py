@@ -13,6 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from warpwright.assist.formula_task import read_formula
+from warpwright.assist.formula_votes import voted
+from warpwright.formulas.model import Formula
 from warpwright.progress import Progress
 
 from warpwright_upskill.evaluation.judge import judge
@@ -28,7 +31,8 @@ _MOST_KEPT = 600
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What came of one prompt: `right_at` is the number of the first right answer, 0 where none of the `tries` was.
-    Of the first answer: its text, its verdict, and what it took."""
+    Of the first answer: its text, its verdict, and what it took. `by_votes`: what most answers mean is right; None
+    where the system has no votes."""
 
     id: str
     family: str
@@ -39,6 +43,7 @@ class Asked:
     text: str
     seconds: float
     tokens: int
+    by_votes: bool | None = None
 
 
 class Kept:
@@ -84,17 +89,24 @@ def ask_all(
 
 
 def ask(system: System, prompt: Prompt, tries: int, worker: Worker) -> Asked:
-    """Ask until an answer is right, `tries` times at most."""
+    """Ask until an answer is right, `tries` times at most; as often as there are votes where there are some."""
     first: tuple[str, str, str, float, int] = ("no answer", "There is none.", "", 0.0, 0)
-    number = 0
-    for number, answer in enumerate(islice(system.answers(prompt), tries), 1):
-        verdict = judge(worker, prompt, answer.text)
-        kind, reason = ("no answer", answer.failed) if answer.failed else (verdict.kind, verdict.reason)
-        if number == 1:
-            first = kind, reason, answer.text[:_MOST_KEPT], round(answer.seconds, 3), answer.tokens
-        if verdict.right:
-            return Asked(prompt.id, prompt.family, number, number, *first)
-    return Asked(prompt.id, prompt.family, 0, number, *first)
+    number, right_at = 0, 0
+    written: list[Formula] = []
+    for number, answer in enumerate(islice(system.answers(prompt), max(tries, system.votes)), 1):
+        if not right_at and number <= tries:
+            verdict = judge(worker, prompt, answer.text)
+            right_at = number if verdict.right else 0
+            if number == 1:
+                kind, reason = ("no answer", answer.failed) if answer.failed else (verdict.kind, verdict.reason)
+                first = kind, reason, answer.text[:_MOST_KEPT], round(answer.seconds, 3), answer.tokens
+        if number <= system.votes and isinstance(formula := read_formula(answer.text), Formula):
+            written.append(formula)
+        if right_at and number >= system.votes:
+            break
+    ranked = voted(written)
+    by_votes = bool(ranked) and judge(worker, prompt, ranked[0].formula.text).right if system.votes else None
+    return Asked(prompt.id, prompt.family, right_at, min(number, tries), *first, by_votes)
 
 
 def _key(settings: Mapping[str, Any], prompt: Prompt, tries: int) -> str:
@@ -119,4 +131,7 @@ def summary(asked: Sequence[Asked]) -> dict[str, Any]:
 def _counts(asked: Iterable[Asked]) -> dict[str, Any]:
     asked = list(asked)
     first, within = sum(each.right_at == 1 for each in asked), sum(each.right_at > 0 for each in asked)
-    return {"prompts": len(asked), "right_at_first": first, "right_within": within}
+    counts = {"prompts": len(asked), "right_at_first": first, "right_within": within}
+    if any(each.by_votes is not None for each in asked):
+        counts["right_by_votes"] = sum(each.by_votes is True for each in asked)
+    return counts

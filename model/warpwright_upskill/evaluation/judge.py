@@ -120,7 +120,7 @@ def _results(
     outputs, asked = formula.outputs, case.results
     if len(outputs) != len(asked):
         return Verdict("inputs", f"The formula has {len(outputs)} results where {len(asked)} are asked for.")
-    written = {plain_name(each.name): each for each in signature if each.pointer and not each.constant}
+    written = {plain_name(each.name): each for each in _written(prompt, signature)}
     if not written:
         return outputs
     targets: dict[str, Stage] = {}
@@ -140,12 +140,20 @@ def _results(
     return tuple(targets[name] for name in written if name in targets)
 
 
+def _written(prompt: Prompt, signature: Sequence[Parameter]) -> list[Parameter]:
+    """The arrays of a signature that hold results: of tensors, of which nothing says what is written, those that are no
+    input."""
+    inputs = {plain_name(each.name) for each in prompt.inputs}
+    arrays = [each for each in signature if each.pointer and not each.constant]
+    return [each for each in arrays if not each.tensor or plain_name(each.name) not in inputs]
+
+
 def _orders(
     prompt: Prompt, formula: Formula, signature: Sequence[Parameter], case: Case
 ) -> tuple[tuple[Stage, ...], ...] | Verdict:
     """The formula's results in the orders in which they may be the reference's."""
     found = _results(prompt, formula, signature, case)
-    if isinstance(found, Verdict) or any(each.pointer and not each.constant for each in signature):
+    if isinstance(found, Verdict) or _written(prompt, signature):
         return found if isinstance(found, Verdict) else (found,)
     typed = tuple(
         order

@@ -1,182 +1,90 @@
-"""The baseline without a model: of a corpus the formula whose problem is worded most alike, in the prompt's names.
-
-Words weigh by how rare they are (TF-IDF); words that name an operation count more, under one name ("cumsum" as "scan").
-"""
+"""The baseline without a model: of a corpus the formula whose problem is worded most alike and that fits the signature,
+in the prompt's names, types and numbers."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 
-from warpwright.formulas.lexer import FormulaError, tokens_of
-from warpwright.formulas.model import Formula
-from warpwright.formulas.parser import parse
-from warpwright.formulas.printer import printed_in_one_line
-from warpwright.formulas.resolve import formula_of
-from warpwright.formulas.tree import Declaration
-from warpwright.formulas.variants import in_type
+from warpwright.assist.formula_examples import Examples, operations
+from warpwright.formulas.functions import FUNCTIONS
+from warpwright.formulas.lexer import FormulaError
 
-from warpwright_upskill.evaluation.signature import Parameter, parameters, plain_name
+from warpwright_upskill.evaluation.adapted import adapted, misfits, shape_of
+from warpwright_upskill.evaluation.signature import Parameter, parameters
 
-_OPERATION_WEIGHT = 3.0
-_OPERATIONS = {
-    "softmax": "softmax", "logsoftmax": "logsoftmax", "logsumexp": "logsumexp", "sum": "sum", "total": "sum", "add":
-    "add", "plus": "add", "mean": "mean", "average": "mean", "avg": "mean", "max": "max", "maximum": "max", "largest":
-    "max", "biggest": "max", "min": "min", "minimum": "min", "smallest": "min", "argmax": "argmax", "argmin": "argmin",
-    "variance": "var", "var": "var", "std": "std", "deviation": "std", "layernorm": "layernorm", "layer_norm":
-    "layernorm", "rmsnorm": "rmsnorm", "rms": "rmsnorm", "batchnorm": "batchnorm", "groupnorm": "groupnorm", "norm":
-    "norm", "normalize": "normalise", "normalise": "normalise", "normalization": "normalise", "l2": "l2", "l1": "l1",
-    "relu": "relu", "gelu": "gelu", "silu": "silu", "swish": "silu", "sigmoid": "sigmoid", "tanh": "tanh", "exp": "exp",
-    "log": "log", "sqrt": "sqrt", "softplus": "softplus", "clamp": "clamp", "clip": "clamp", "abs": "abs", "absolute":
-    "abs", "transpose": "transpose", "permute": "transpose", "transposed": "transpose", "conv": "conv", "convolution":
-    "conv", "conv2d": "conv", "conv1d": "conv", "stencil": "stencil", "laplacian": "stencil", "blur": "stencil", "pool":
-    "pool", "pooling": "pool", "maxpool": "pool", "avgpool": "pool", "scan": "scan", "cumsum": "scan", "cumulative":
-    "scan", "prefix": "scan", "running": "scan", "histogram": "histogram", "bincount": "histogram", "counts":
-    "histogram", "gather": "gather", "lookup": "gather", "embedding": "gather", "index": "gather", "scatter": "scatter",
-    "matmul": "matmul", "gemm": "matmul", "product": "matmul", "multiply": "mul", "times": "mul", "dot": "dot", "gemv":
-    "gemv", "attention": "attention", "mask": "mask", "masked": "mask", "causal": "causal", "dropout": "dropout",
-    "segment": "segment", "csr": "segment", "offsets": "segment", "rope": "rope", "rotary": "rope", "outer": "outer",
-    "difference": "sub", "subtract": "sub", "minus": "sub", "divide": "div", "quantize": "quantise", "int8": "quantise",
-    "dequantize": "dequantise", "upsample": "resize", "resize": "resize", "bilinear": "resize", "nearest": "resize",
-    "cross": "cross", "entropy": "entropy", "loss": "loss", "mse": "loss", "huber": "loss", "adam": "adam", "adamw":
-    "adam", "sgd": "sgd", "momentum": "momentum", "distance": "distance", "distances": "distance", "pairwise":
-    "pairwise", "row": "row", "rows": "row", "column": "column", "columns": "column", "reverse": "reverse", "flip":
-    "reverse", "shift": "shift", "roll": "shift", "pad": "pad", "concat": "concat", "any": "any", "all": "all",
-}  # fmt: skip
-_TYPES = (("f16", r"half|fp16|f16|float16"), ("bf16", r"bf16|bfloat16"), ("f64", r"doubles?|fp64|f64|float64|real\*8"))
-
-
-def terms_of(words: str) -> Counter[str]:
-    """What a problem is found by: its words, and its operations once more.
-
-    >>> sorted(terms_of("cumsum of each row"))
-    ['+row', '+scan', 'cumsum', 'each', 'of', 'row']
-    """
-    found: Counter[str] = Counter()
-    for word in re.findall(r"[a-z][a-z0-9_]*|\d[\d.e-]*", words.lower()):
-        found[word] += 1
-        if word in _OPERATIONS:
-            found[f"+{_OPERATIONS[word]}"] += 1
-    return found
+_LOOKED_AT = 2000
+"""Problems whose formulas may come first because they fit."""
+_SMALLER = 0.85
+"""What the likeness of words is worth where a formula has fewer sizes or a lower rank than is said."""
+_NOT_NAMED = 0.8
+"""The same for each function that the words name and the formula does not have."""
+_SHAPES = re.compile(
+    r"[\[(]\s*(\w+(?:\s*,\s*\w+)+)\s*[\])]"  # [B, T, C]
+    r"|\b((?:[A-Z]|\d+)(?:\s*[x×]\s*(?:[A-Z]|\d+))+)\b"  # H x W
+    r"|((?:\[[\w +-]+\]){2,})"  # a[i][j]
+    r"|\b([BNTCDHWL]{2,5})\b"  # NCHW
+)
+_RANKS = {"vector": 1, "1d": 1, "1-d": 1, "matrix": 2, "row": 2, "rows": 2, "2d": 2, "2-d": 2, "3d": 3, "3-d": 3}
 
 
 class Nearest:
     """Problems with their formulas, found by their words."""
 
     def __init__(self, problems: Iterable[tuple[str, str]]) -> None:
-        self._formulas: list[str] = []
-        self._places: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        counted = []
-        for words, formula in problems:
-            self._formulas.append(formula)
-            counted.append(terms_of(words))
-        seen = Counter(term for each in counted for term in each)
-        self._rarity = {term: math.log(1 + len(counted) / count) for term, count in seen.items()}
-        for number, each in enumerate(counted):
-            for term, weight in self._weighted(each).items():
-                self._places[term].append((number, weight))
+        self._examples = Examples(problems)
 
     def __len__(self) -> int:
-        return len(self._formulas)
-
-    def _weighted(self, terms: Mapping[str, int]) -> dict[str, float]:
-        weights = {
-            term: (1 + math.log(count)) * self._rarity[term] * (_OPERATION_WEIGHT if term[0] == "+" else 1.0)
-            for term, count in terms.items()
-            if term in self._rarity
-        }
-        length = math.sqrt(sum(each * each for each in weights.values())) or 1.0
-        return {term: each / length for term, each in weights.items()}
+        return len(self._examples.pairs)
 
     def formulas(self, comment: str, given: str) -> Iterator[str]:
-        """Formulas in the names and types of a signature, no two the same, those of the nearest problems first.
+        """Formulas in the names and types of a signature, no two the same: those that fit it first, of these those of
+        the nearest problems.
 
-        >>> index = Nearest([("sum of each row", "s[r] = sum[c] x[r, c]"), ("double it", "y[i] = 2 * x[i]")])
-        >>> next(index.formulas("add up each row", "const float* in, float* total, int n, int m"))
+        >>> index = Nearest([("sum of each row", "s[r] = sum[c] x[r, c]"), ("rows, a plus b", "y[i] = a[i] + b[i]")])
+        >>> next(index.formulas("sum up the rows of these", "const float* in, float* total, int n, int m"))
         'total[r] = sum[c] in[r, c]'
         """
-        scores: dict[int, float] = {}
-        for term, weight in self._weighted(terms_of(comment)).items():
-            for number, other in self._places[term]:
-                scores[number] = scores.get(number, 0.0) + weight * other
+        signature, ranks, functions = parameters(given), ranks_said(comment), operations(comment) & FUNCTIONS.keys()
+        ranked = []
+        for number, score in self._examples.scored(comment)[:_LOOKED_AT]:
+            text = self._examples.pairs[number][1]
+            try:
+                shape = shape_of(text)
+            except FormulaError:
+                continue
+            own, more = (
+                max(each.rank or 0 for each in (*shape.inputs, *shape.outputs)),
+                _sizes_over(shape.sizes, signature),
+            )
+            misfit = misfits(shape, signature) + max(0, more) + (own > max(ranks, default=own))
+            likeness = score * _NOT_NAMED ** len(functions - set(re.findall(r"\w+", text)))
+            likeness *= _SMALLER ** (min(2, max(0, -more)) + (own < min(ranks, default=own)))
+            ranked.append((misfit, -likeness, number))
         seen: set[str] = set()
-        for number in sorted(scores, key=lambda each: -scores[each]):
-            text = adapted(self._formulas[number], comment, given)
+        for _, _, number in sorted(ranked):
+            problem, formula = self._examples.pairs[number]
+            text = adapted(formula, comment, given, problem)
             if text not in seen:
                 seen.add(text)
                 yield text
 
 
-def adapted(text: str, comment: str, given: str) -> str:
-    """A formula in the names and types of a signature; without one, in the type that the comment names, else f32. As it
-    is where that makes no formula."""
-    try:
-        signature = parameters(given)
-        if any(each.pointer for each in signature):
-            made = _typed(_renamed(text, _names(formula_of(text), signature)), signature)
-        else:
-            kinds = [kind for kind, words in _TYPES if re.search(rf"\b({words})\b", comment, re.IGNORECASE)]
-            made = _in_floats(text, kinds[0] if kinds else "f32")
-        formula_of(made)
-        return printed_in_one_line(parse(made))
-    except FormulaError:
-        return text
+def ranks_said(comment: str) -> set[int]:
+    """The ranks of the shapes that words name.
+
+    >>> sorted(ranks_said("x is [B, T, C], w[k][c], y is NCHW"))
+    [2, 3, 4]
+    """
+    found = {_RANKS[each] for each in re.findall(r"[\w-]+", comment.lower()) if each in _RANKS}
+    for listed, product, indexed, letters in _SHAPES.findall(comment):
+        found.add(
+            len(re.split("[,x×]", listed or product)) if listed or product else indexed.count("[") or len(letters)
+        )
+    return found
 
 
-def _names(formula: Formula, signature: tuple[Parameter, ...]) -> dict[str, str]:
-    """For each array and number of the formula the name of a parameter: the same, else the next of its kind."""
-    outputs = list(dict.fromkeys(each.name.partition(".")[0] for each in formula.outputs))
-    inputs = list(dict.fromkeys(each.array for each in formula.inputs if each.array not in outputs))
-    pointers = [each.name for each in signature if each.pointer]
-    writable = [each.name for each in signature if each.pointer and not each.constant]
-    # Where all may be written, the last ones are the results.
-    targets = writable if len(writable) < len(pointers) else writable[-len(outputs) :]
-    sources = [each for each in pointers if each not in targets] or targets
-    numbers = [each.name for each in signature if not each.pointer and each.type.startswith(("f", "b"))]
-    named: dict[str, str] = {}
-    for wanted, offered in ((inputs, sources), (outputs, targets), (list(formula.scalars), numbers)):
-        same = {plain_name(each): each for each in offered}
-        named |= {each: same[plain_name(each)] for each in wanted if plain_name(each) in same}
-        left = [each for each in offered if each not in named.values() or offered is targets is sources]
-        rest = [each for each in wanted if each not in named]
-        named |= dict(zip(rest, left, strict=False))
-    primes = {named.get(each) for each in inputs}
-    return {old: f"{new}'" if old in outputs and new in primes else new for old, new in named.items()}
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """The text with names replaced; what else has one of the new names gets another."""
-    tokens = tokens_of(text)
-    used = {each.text for each in tokens if each.kind == "name"}
-    new = {each.rstrip("'") for each in names.values()}
-    others = {each: f"{each}_{number}" for number, each in enumerate(sorted((used - names.keys()) & new), 2)}
-    every = {**names, **others}
-    parts, end = [], 0
-    for token in tokens:
-        parts.append(text[end : token.at])
-        stem, dot, field = token.text.partition(".")
-        parts.append(every.get(stem, stem) + dot + field if token.kind == "name" else token.text)
-        end = token.at + len(token.text)
-    return "".join(parts)
-
-
-def _in_floats(text: str, kind: str) -> str:
-    """The formula with arrays of one type of floating point."""
-    written = parse(text)
-    floats = [name for name, _ in _TYPES]
-    plain = [replace(each, type="f32") if each.type in floats else each for each in written.declarations]
-    return in_type(printed_in_one_line(replace(written, declarations=tuple(plain))), kind)
-
-
-def _typed(text: str, signature: tuple[Parameter, ...]) -> str:
-    """The formula with the element types of a signature."""
-    written, formula = parse(text), formula_of(text)
-    declared = {each.name for each in written.declarations}
-    own = {**{each.array: each.type for each in formula.tensors.values()}, **formula.scalars}
-    kinds = {each.name: each.type for each in signature if each.type and own.get(each.name, each.type) != each.type}
-    old = [replace(each, type=kinds.get(each.name, each.type)) for each in written.declarations]
-    new = [Declaration(name, kind) for name, kind in kinds.items() if name not in declared]
-    return printed_in_one_line(replace(written, declarations=(*new, *old)))
+def _sizes_over(sizes: int, signature: Sequence[Parameter]) -> int:
+    """How many sizes more than a signature of pointers hands over a formula has; 0 where it hands over none."""
+    whole = sum(not each.pointer and each.type[:1] in ("i", "u") for each in signature)
+    return sizes - whole if whole and any(each.pointer for each in signature) else 0

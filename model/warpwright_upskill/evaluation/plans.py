@@ -1,11 +1,12 @@
 """Asking for plans of held-out kernels: is the plan valid, is the best rewrite named first, how much of the best gain
-does it reach; beside the order in which the question offers them, and chance."""
+does it reach; beside the order of what gained on the kernels that are trained on, and chance."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from warpwright.assist.engine import Engine, EngineError
@@ -16,28 +17,20 @@ from warpwright.rewrites.base import Rewrite
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source
 
-from warpwright_upskill.examples import PLAN, Example, Question
-
-WITHIN = 1.5
-"""By which factor an estimate may lie off."""
+from warpwright_upskill.evaluation.judge_plans import ENOUGH, PlanJudgement, in_fixed_order, judge_plan
+from warpwright_upskill.examples import PLAN, TRAIN, Example, Question
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAnswer:
-    """`right`: the first rewrite named is the best one. `estimated` is the gain that the plan speaks of, `gain` the one
-    that is known of the best."""
-
     id: str
-    valid: bool
-    right: bool
-    estimated: float | None
-    gain: float
+    judgement: PlanJudgement
     seconds: float
     said: str
 
 
 def asked_plans(examples: Sequence[Example]) -> list[Example]:
-    return [each for each in examples if each.task == PLAN and each.question is not None and each.rewrites]
+    return [each for each in examples if each.task == PLAN and each.question is not None and each.metrics.scores]
 
 
 def ask_plans(engine: Engine, examples: Sequence[Example], progress: Progress) -> list[PlanAnswer]:
@@ -52,41 +45,45 @@ def ask_plans(engine: Engine, examples: Sequence[Example], progress: Progress) -
 
 
 def _plan(engine: Engine, example: Example, question: Question) -> PlanAnswer:
-    gain = example.metrics.speedup
     program = analyze(Source("evaluated.cu", example.source.encode()))
     kernel = program.kernel(example.kernel)
     if kernel is None:
-        return PlanAnswer(example.id, False, False, None, gain, 0.0, "The kernel is not in the example's source.")
+        said = "The kernel is not in the example's source."
+        return PlanAnswer(example.id, judge_plan(example, ""), 0.0, said)
     findings = [finding for finding in run_rules(program) if finding.kernel == kernel.name]
     choices = [Rewrite(name, title, kernel.source, (), title) for name, title in question.rewrites]
     started = time.perf_counter()
     try:
-        plan = make_plan(engine, kernel, findings, choices, question.goal)
+        answer = said = make_plan(engine, kernel, findings, choices, question.goal).raw
     except EngineError as error:
-        return PlanAnswer(example.id, False, False, None, gain, time.perf_counter() - started, str(error))
-    right = plan.optimizations[:1] == example.rewrites[:1]
-    seconds = round(time.perf_counter() - started, 3)
-    return PlanAnswer(example.id, True, right, plan.estimated_speedup, gain, seconds, plan.raw)
+        answer, said = "", str(error)
+    return PlanAnswer(example.id, judge_plan(example, answer), round(time.perf_counter() - started, 3), said)
 
 
-def fixed_order(example: Example) -> PlanAnswer:
-    """The first rewrite that the question offers."""
-    assert example.question is not None
-    first = example.question.rewrites[0][0]
-    return PlanAnswer(example.id, True, (first,) == example.rewrites[:1], None, example.metrics.speedup, 0.0, first)
+def fixed_order(examples: Sequence[Example], known: Sequence[Example]) -> list[PlanAnswer]:
+    """The plans without a model, by what the kernels of `known` that are trained on gained."""
+    trained = [each for each in asked_plans(known) if each.split == TRAIN]
+    answers = {each.id: in_fixed_order(each, trained) for each in examples}
+    return [PlanAnswer(each.id, judge_plan(each, answers[each.id]), 0.0, answers[each.id]) for each in examples]
 
 
 def plan_summary(answers: Sequence[PlanAnswer]) -> dict[str, Any]:
-    told = [each for each in answers if each.estimated is not None]
-    near = sum(1 / WITHIN <= (each.estimated or 0) / each.gain <= WITHIN for each in told)
+    """`reached` is the mean part of the best speed-up that first choices have; `right_first` have enough of it."""
+    judged = [each.judgement for each in answers]
     return {
-        "plans": len(answers),
-        "valid": sum(each.valid for each in answers),
-        "right_first": sum(each.right for each in answers),
-        "estimates": len(told),
-        "estimates_within_1.5": near,
+        "plans": len(judged),
+        "valid": sum(each.is_valid for each in judged),
+        "right_first": sum(each.is_right for each in judged),
+        "reached": round(fmean(each.reached for each in judged), 3) if judged else None,
+        "estimates": sum(each.estimated is not None for each in judged),
+        "estimates_within_1.5": sum(each.is_estimated for each in judged),
     }
 
 
 def right_by_chance(examples: Sequence[Example]) -> float:
-    return round(sum(1 / len(each.question.rewrites) for each in examples if each.question), 1)
+    """How many plans are right where the first choice is drawn."""
+    shares = []
+    for each in examples:
+        gains = [max(1.0, gain) for gain in (each.metrics.scores or {}).values()]
+        shares.append(sum(gain >= ENOUGH * max(gains) for gain in gains) / len(gains))
+    return round(sum(shares), 1)

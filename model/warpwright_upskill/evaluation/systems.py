@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from warpwright.assist.engine import CompletionRequest, Engine, EngineError
 from warpwright.assist.formula_grammar import formula_grammar
 from warpwright.assist.formula_task import STOP, FormulaRequest, formula_answer, formula_prompt
-from warpwright.assist.formula_votes import MAX_TOKENS, TEMPERATURE
+from warpwright.assist.formula_votes import MAX_TOKENS, SAMPLES, TEMPERATURE
 
 from warpwright_upskill.evaluation.nearest import Nearest
 from warpwright_upskill.prompts import Prompt
@@ -64,6 +64,10 @@ class System(Protocol):
     @property
     def settings(self) -> Mapping[str, Any]: ...
 
+    @property
+    def votes(self) -> int:
+        """Of how many answers a user is shown what most of them mean; 0 where the first is shown."""
+
     def answers(self, prompt: Prompt) -> Iterator[Answer]:
         """Answers without end, or until there are no others, the best first."""
 
@@ -75,6 +79,7 @@ class WordsSystem:
     index: Nearest
     settings: Mapping[str, Any]
     name: str = "nearest wording"
+    votes: int = 0
 
     def answers(self, prompt: Prompt) -> Iterator[Answer]:
         found = self.index.formulas(prompt.comment, prompt.given)
@@ -94,6 +99,7 @@ class ModelSystem:
     engine: Engine
     name: str
     settings: Mapping[str, Any]
+    votes: int = SAMPLES
 
     def answers(self, prompt: Prompt) -> Iterator[Answer]:
         wanted = FormulaRequest(prompt.comment, prompt.given)
@@ -128,6 +134,7 @@ class EndpointSystem:
     url: str
     model: str
     key: str = field(default="", repr=False)
+    votes: int = 0
 
     @property
     def name(self) -> str:
