@@ -121,9 +121,7 @@ const tests = {
     await row.locator("td.n").click();
     await see(page, '.tab.active[data-resource-name="transpose.cu"]');
     await see(page, ".statusbar-item", "Ln 35,");
-    const tab = await see(page, ".tab", "transpose: results");
-    await tab.click({ button: "middle" });
-    await tab.waitFor({ state: "detached", timeout: SOON_MILLISECONDS });
+    await close(page, "transpose: results");
   },
   "the walkthrough shows its steps and their pictures": async (page) => {
     await run(page, "Welcome: Open Walkthrough...");
@@ -137,6 +135,7 @@ const tests = {
     await hideSideBars(page); // beside them there is no room for pictures
     const picture = await see(page, ".getting-started-media img");
     await until(() => picture.evaluate((image) => image.naturalWidth > 300), SOON_MILLISECONDS, "no picture of the first step");
+    await close(page, "Welcome"); // it takes the focus again once it has drawn itself
   },
   "a comment becomes a kernel in grey, which Tab takes": async (page) => {
     await needs(page, "model");
@@ -189,6 +188,13 @@ async function withLines(page) {
     }
   }
   return undefined;
+}
+
+/** Close a tab by its title. */
+async function close(page, title) {
+  const tab = await see(page, ".tab", title);
+  await tab.click({ button: "middle" });
+  await tab.waitFor({ state: "detached", timeout: SOON_MILLISECONDS });
 }
 
 /** What the status menu says is there: each part by its name, and whether it was found. */

@@ -48,8 +48,12 @@ export async function run(page, title) {
 }
 
 export async function openFile(page, name) {
-  await choose(page, "Control+P", name, name);
-  await see(page, `.tab.active[data-resource-name="${name}"]`);
+  // What is still starting may take the focus between the row and its key, which closes the input without opening.
+  const opened = async () => {
+    await choose(page, "Control+P", name, name);
+    return await see(page, `.tab.active[data-resource-name="${name}"]`, undefined, FOCUS_MILLISECONDS);
+  };
+  await until(() => opened().catch(() => undefined), SOON_MILLISECONDS, `${name} is not opened`);
   await see(page, ".editor-instance .monaco-editor.focused");
 }
 

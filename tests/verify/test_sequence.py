@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import Source
-from warpwright.verify import emulation
+from warpwright.verify import emulation, planned
 from warpwright.verify.report import Report, Status
 from warpwright.verify.sequence import replaced_launches
 from warpwright.verify.verify import verify
@@ -47,7 +47,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.nvcc
-def test_a_kernel_that_does_the_same_as_two_is_correct() -> None:
+@pytest.mark.parametrize("seed", [*range(3), 14 * 7919, 38 * 7919])
+def test_a_kernel_that_does_the_same_as_two_is_correct_whatever_sizes_are_drawn(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planned.secrets, "randbits", lambda bits: seed + 3)
     found = report(CANDIDATE)
     assert (found.status, found.kernel) == (Status.CORRECT, "square_add"), found.reason
 

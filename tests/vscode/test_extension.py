@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from support.untaught import untaught_model
 from support.vscode import CLIENT, EDITOR, ROOT, environment, node
 
 RESULT = re.compile(
@@ -54,7 +55,7 @@ def test_without_vscode(command: list[str]) -> None:
 @pytest.mark.parametrize("script", ["run.mjs", "page.mjs"])
 def test_in_vscode(script: str, extension: Path, subtests: pytest.Subtests) -> None:
     command = [node(), f"test/{script}", str(EDITOR), str(extension)]
-    variables = environment(WARPWRIGHT_TEST_PYTHON=sys.executable)
+    variables = environment(WARPWRIGHT_TEST_PYTHON=sys.executable, **untaught_model())
     done = subprocess.run(
         command,
         cwd=CLIENT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 from warpwright.assist.engine import Engine
-from warpwright.assist.weights import INSTALL, find_adapter, find_model, look_for_model
+from warpwright.assist.weights import INSTALL, ModelFile, find_adapter, find_model, look_for_model
 from warpwright.missing import Missing
 from warpwright.progress import Progress, silent
 
@@ -17,12 +17,16 @@ def open_engine(spec: str | None, progress: Progress = silent) -> Engine | Missi
     """
     if importlib.util.find_spec("llama_cpp") is None:
         return Missing("llama-cpp-python", "The model's runtime, llama-cpp-python, is not installed.", INSTALL)
-    there = look_for_model(spec)
+    there = taught(look_for_model(spec))
     if isinstance(there, Missing):
         return there
-    adapter = find_adapter(there)
-    if there.is_default and adapter is None:
-        reason = f"No taught model is installed: {there.name} without an adapter writes no kernels."
-        return Missing("taught model", reason, "Train an adapter (docs/upskill.md), or name a model of your own.")
     model = find_model(spec, progress)
-    return model if isinstance(model, Missing) else Engine(model, adapter)
+    return model if isinstance(model, Missing) else Engine(model, find_adapter(model))
+
+
+def taught(model: ModelFile | Missing) -> ModelFile | Missing:
+    """A model that may be asked: the user's own, or the default with an adapter."""
+    if isinstance(model, Missing) or not model.is_default or find_adapter(model) is not None:
+        return model
+    reason = f"No taught model is installed: {model.name} without an adapter writes no kernels."
+    return Missing("taught model", reason, "Train an adapter (docs/upskill.md), or name a model of your own.")

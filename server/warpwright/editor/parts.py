@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from warpwright import __version__
+from warpwright.assist.opening import taught
 from warpwright.assist.weights import ModelFile, find_adapter, find_model, look_for_model
 from warpwright.missing import Missing
 from warpwright.progress import Progress, never_cancelled
@@ -175,6 +176,7 @@ def _runtime() -> Part:
 
 def _model(model: ModelFile | Missing) -> Part:
     name, gives = "model", "plans and generated kernels"
+    model = taught(model)
     if isinstance(model, Missing):
         return Part(name, False, model.reason, gives, model.advice)
     adapter = find_adapter(model)

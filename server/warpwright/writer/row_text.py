@@ -89,6 +89,8 @@ class RowText:
         self.lane = "lane"
         self.index = "int" if self.keep != "reload" else "long long"
         self.length_expr = product([self.formula.dims[each] for each in self.shape.cols])
+        length = self.scope.expressions.of(self.length_expr, PRODUCT)
+        self.columns = free("columns") if self.in_registers else length
         self.packs = self._found_packs()
         self.base = common_base(self.formula, self.shape) if self.keep != "reload" else None
         self.single, self.head, self.end = (free(each) for each in ("single", "head", "end"))
@@ -274,8 +276,7 @@ class RowText:
     @contextmanager
     def packs_loop(self) -> Iterator[None]:
         """Over the packs of a lane."""
-        body, first = self.body, self.first
-        end = self.scope.expressions.of(self.length_expr, PRODUCT)
+        body, first, end = self.body, self.first, self.columns
         begin = ""
         if self.base is not None:
             begin, end = f"{self.head} + ", self.end
@@ -298,7 +299,6 @@ class RowText:
         whole, places = self.body, dict(self.scope.places)
         self.body = Text(depth=whole.depth + 1)
         self.is_single = True
-        length = self.scope.expressions.of(self.length_expr, PRODUCT)
         for packs, name in self.held if self.in_registers else ():
             self.bind(packs, name)
         for stage in self.shape.stages:
@@ -310,14 +310,14 @@ class RowText:
         made, self.body, self.is_single = self.body.lines, whole, False
         self.scope.places = places
         if self.base is not None:
-            with whole.block(f"if (!kWhole && {self.single} < {length})"):
+            with whole.block(f"if (!kWhole && {self.single} < {self.columns})"):
                 whole.lines += made
 
     def beginning(self) -> list[str]:
         """Where the packs of a row lie, and the single element of a lane."""
         if self.base is None:
             return []
-        length = self.scope.expressions.of(self.length_expr, PRODUCT)
+        length = self.columns
         array, row = self.based
         rest = f"({VECTOR} - static_cast<int>(({row} - {array}) % {VECTOR})) % {VECTOR}"
         lane, head, end = self.lane, self.head, self.end

@@ -167,13 +167,12 @@ def _store_pack(rows: RowText, stage: Stage, name: str) -> None:
     assert base is not None
     pointer = rows.pointer(tensor.array, tensor.type, base, [load], True)
     helper = "stream_pack" if rows.stream else "store_global"
-    guard = "if (is_row) " if rows.in_registers else ""
     rows.moved.append((tensor.array, tensor.type, base))
     if rows.is_single:
-        rows.body(f"{guard}{pointer}[{rows.single}] = {rows.ref(name)};")
+        rows.body(f"{pointer}[{rows.single}] = {rows.ref(name)};")
         return
     rows.scope.expressions.helpers.add(helper)
-    rows.body(f"{guard}{helper}({pointer} + {rows.first}, {pack});")
+    rows.body(f"{helper}({pointer} + {rows.first}, {pack});")
 
 
 def _store_row_values(rows: RowText) -> None:
@@ -240,12 +239,13 @@ def _body(rows: RowText) -> list[str]:
     count = rows.scope.expressions.of(product([rows.formula.dims[each] for each in rows.shape.rows]), PRODUCT)
     head = Text(depth=1)
     if rows.in_registers:
-        head("// Threads beyond the last row repeat it, as shuffles need all lanes of a warp; they store nothing.")
+        head("// Threads beyond the last row have no columns; they stay, as shuffles need all lanes of a warp.")
         head(f"const int {rows.lane} = threadIdx.x % kLanes;")
         own = rows.scope.free("wanted")
         head(f"const long long {own} = static_cast<long long>(blockIdx.x) * kRows + threadIdx.x / kLanes;")
         head(f"const bool is_row = {own} < {count};")
         head(f"const long long {rows.row} = is_row ? {own} : {count} - 1;")
+        head(f"const int {rows.columns} = is_row ? {rows.scope.expressions.of(rows.length_expr, PRODUCT + 1)} : 0;")
     else:
         head(f"const int {rows.lane} = threadIdx.x;")
         if rows.keep == "shared":

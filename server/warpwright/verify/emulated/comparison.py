@@ -150,12 +150,13 @@ class Comparison:
         plan: list[tuple[int, int, tuple[str, ...]]] = []
         largest_first = sorted(sized.items(), key=lambda each: -each[1])
         most = self.budget.together // 4 // (RUNS * len(self.every))
-        whole = next((index for index, steps in largest_first if steps <= most and not self._has_kinds(index)), None)
+        plain = [(index, steps) for index, steps in largest_first if not self._is_more(index)]
+        whole = next((index for index, steps in plain if steps <= most), None)
         sure = whole
         if sure is None:
-            plain = [index for index, _ in reversed(largest_first) if not self._has_kinds(index)]
-            shows = (index for index in plain if self._elements(index) >= LEAST_ELEMENTS)
-            sure = next(shows, plain[0] if plain else None)
+            least_first = [index for index, _ in reversed(plain)]
+            shows = (index for index in least_first if self._elements(index) >= LEAST_ELEMENTS)
+            sure = next(shows, next(iter(least_first), None))
         # One size has its share for sure, then the values of further kinds, which would be left uncovered; of the other
         # sizes what costs little is not left out for what costs much.
         for index, steps in sorted(largest_first, key=lambda e: (e[0] != sure, not self._has_kinds(e[0]), e[1])):
