@@ -169,10 +169,10 @@ def _shared(arguments: argparse.Namespace) -> list[Outcome]:
 
 
 @contextmanager
-def gpu(folder: Path, alone: bool) -> Iterator[None]:
-    """The GPU, together with other processes, or alone, as while something is timed."""
-    with (folder / "gpu.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+def held(lock: Path, alone: bool) -> Iterator[None]:
+    """A lock, together with other processes or alone."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         yield
 
 
@@ -221,11 +221,23 @@ def build(outcomes: list[Outcome], make: Callable[[str], Any], pool: ThreadPoolE
 def on_gpu(
     found: Outcome, path: Path, builds: Mapping[str, Future[Any]], timer: Any, folder: Path, with_compile: bool
 ) -> None:
-    """One task at its own sizes: right, and how fast."""
+    """One task at its own sizes: right, and how fast. One for which other processes leave too little memory is run
+    again without them."""
+    for alone in (False, True):
+        with held(folder / "memory.lock", alone):
+            on_gpu_once(found, path, builds, timer, folder, with_compile)
+        if "out of memory" not in found.error:
+            return
+
+
+def on_gpu_once(
+    found: Outcome, path: Path, builds: Mapping[str, Future[Any]], timer: Any, folder: Path, with_compile: bool
+) -> None:
     from kernelbench_gpu import ran
 
     if not found.through:
         return
+    found.error = ""
     names: dict[str, Any] = {"__name__": "task"}
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
     torch.manual_seed(0)
@@ -233,7 +245,7 @@ def on_gpu(
     try:
         built = {text: builds[text].result() for text in found.texts}
         with torch.device("cuda"), torch.no_grad():
-            with gpu(folder, alone=False):
+            with held(folder / "time.lock", alone=False):
                 module = names["Model"](*names["get_init_inputs"]()).cuda()
                 inputs = [each.cuda() if isinstance(each, torch.Tensor) else each for each in names["get_inputs"]()]
                 ours = ran(found.plan, built, module, inputs)
@@ -247,12 +259,12 @@ def on_gpu(
                 if not (near or found.difference <= GPU_TOLERANCE):
                     found.error = f"Its results differ by {found.difference:.2g}."
                 del results, truth, truths
-            with gpu(folder, alone=True):
+            with held(folder / "time.lock", alone=True):
                 found.ours_us, found.eager_us = timer(ours), timer(lambda: module(*inputs))
             if with_compile:
                 compiled = torch.compile(module)
                 compiled(*inputs)
-                with gpu(folder, alone=True):
+                with held(folder / "time.lock", alone=True):
                     found.compile_us = timer(lambda: compiled(*inputs))
                 torch.compiler.reset()
     except Exception as error:  # also where memory runs out

@@ -24,18 +24,25 @@ _SPECIAL = 4
 
 
 def kept_tokens(file: GgufFile, first: int = 0) -> list[int]:
-    """Numbers of the tokens to keep: special ones, bytes, and ASCII texts, of these where asked only among the `first`.
+    """Numbers of the tokens to keep: special ones, bytes, and ASCII texts, of these where asked only single characters
+    and those among the `first`.
 
-    Tokens are numbered in the order in which a tokenizer merges them, so that the first ones are the frequent ones.
+    Tokens of several characters are numbered in the order in which a tokenizer merges them, so that the first ones are
+    the frequent ones. Single characters come last, and no text is written without them.
     """
-    kinds = file.values["tokenizer.ggml.token_type"]
     blank = "\u2581".encode()
+
+    def is_kept(number: int, text: bytes, kind: int) -> bool:
+        if kind != _NORMAL:
+            return number < _SPECIAL or not text.startswith(b"<unused")
+        plain = text.replace(blank, b" ")
+        return number < _SPECIAL or (plain.isascii() and (not first or number < first or len(plain) == 1))
+
+    kinds = file.values["tokenizer.ggml.token_type"]
     return [
         number
         for number, (text, kind) in enumerate(zip(file.tokens, kinds, strict=True))
-        if number < _SPECIAL
-        or (kind != _NORMAL and not text.startswith(b"<unused"))
-        or (kind == _NORMAL and text.replace(blank, b" ").isascii() and (not first or number < first))
+        if is_kept(number, text, kind)
     ]
 
 

@@ -284,9 +284,13 @@ class _Evaluator:
             values = [held(self.value(each, inner), kind) for each in factors]
             if mask is not None:
                 values[0] = torch.where(mask, values[0], self.full(0, kind))
-                if not all(each.isfinite().all() for each in values[1:]):
-                    return self.general("sum", ranges, body, kind, box)  # 0 times infinity is NaN
             values = [each.reshape([1] * (inner.rank - each.dim()) + list(each.shape)) for each in values]
+            lengths = [inner.dims[each[0]].shape[0] for each in reversed(ranges)]
+            whole = all(each.shape[axis] == length for each in values for axis, length in enumerate(lengths))
+            if (mask is not None or len(values) > 2 or not whole) and not all(each.isfinite().all() for each in values):
+                # 0 times what is not finite is NaN, as is the sum of infinities of either sign: what is left out must
+                # not be multiplied, and nothing be added up before it is.
+                return self.general("sum", ranges, body, kind, box)
             values[0] = self.spread(values[0], ranges, inner)
             operands: list[Any] = []
             for each in values:

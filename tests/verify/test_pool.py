@@ -157,9 +157,11 @@ def test_after_its_last_event_a_spent_process_goes_and_the_next_is_on_its_way(
     events = ask(pool, what)
     assert events[-1]["event"] == ("fault" if what == "fault" else "done")
     assert is_gone(events[0]["pid"])
-    until = time.monotonic() + 10
-    while not (spare := running(str(tmp_path / "child.py"))) and time.monotonic() < until:
+    child, until = str(tmp_path / "child.py"), time.monotonic() + 10
+    while not running(child) and time.monotonic() < until:
         time.sleep(0.02)
+    time.sleep(0.2)  # a process that has not yet become the child's program shows another's command
+    spare = running(child)
     assert ask(pool, "work")[-1]["pid"] in spare
 
 

@@ -37,6 +37,11 @@ def contracted(factors: Sequence[Array], summed: Sequence[int]) -> Array:
     return total * repeats if repeats != 1 else total
 
 
+def is_regrouped(factors: Sequence[Array], summed: Sequence[int]) -> bool:
+    """Whether `contracted` adds up some of the factors before all are multiplied."""
+    return len(factors) > 2 or any(each.shape[axis] != length for each in factors for axis, length in enumerate(summed))
+
+
 def _of_two(one: Array, other: Array, shape: tuple[int, ...], count: int) -> Array:
     def axes(of_one: bool, of_other: bool, first: int, last: int) -> list[int]:
         return [a for a in range(first, last) if (one.shape[a] != 1) == of_one and (other.shape[a] != 1) == of_other]

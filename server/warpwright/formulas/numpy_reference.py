@@ -27,7 +27,7 @@ from warpwright.formulas.extents import at_sizes, names_in
 from warpwright.formulas.literals import as_computed
 from warpwright.formulas.model import Formula, Stage
 from warpwright.formulas.numpy_boxes import MOST_ELEMENTS, Box, Dim, boxes, padded, spread
-from warpwright.formulas.numpy_contraction import contracted
+from warpwright.formulas.numpy_contraction import contracted, is_regrouped
 from warpwright.formulas.numpy_functions import FUNCTIONS, OPERATORS, leading_zeros, ones
 from warpwright.formulas.numpy_types import Array, cast, held, kept, wrapped
 from warpwright.formulas.printer import shown
@@ -399,11 +399,13 @@ class _Evaluator:
             values = [held(self.value(each, inner), kind) for each in factors]
             if mask is not None:
                 values[0] = np.where(mask, values[0], held(0, kind))
-                if not all(np.isfinite(each).all() for each in values[1:]):
-                    # 0 times what is not finite is NaN, so what is left out must not be multiplied.
-                    return self.general("sum", node, box, kind)
             lengths = [inner.dims[each.name].values.shape[0] for each in reversed(node.ranges)]
-            total = total + contracted([padded(each, inner.rank) for each in values], lengths)
+            full = [padded(each, inner.rank) for each in values]
+            if (mask is not None or is_regrouped(full, lengths)) and not all(np.isfinite(e).all() for e in values):
+                # 0 times what is not finite is NaN, as is the sum of infinities of either sign: what is left out must
+                # not be multiplied, and nothing be added up before it is.
+                return self.general("sum", node, box, kind)
+            total = total + contracted(full, lengths)
         return total
 
     def running(self, op: str, node: Reduce, box: Box, kind: ElementType) -> Array | None:

@@ -1,6 +1,6 @@
 /** A folder that its user has not trusted: its text is analysed, and nothing of it is compiled or run. */
 import * as assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { commands, workspace } from "vscode";
 import { actionsAt, extension, finding, hoverText, open, test } from "../support";
@@ -43,7 +43,8 @@ test("no command that compiles or runs a kernel reaches the server", async () =>
 test("nothing was compiled in the background", () => {
   const cache = process.env["XDG_CACHE_HOME"];
   assert.ok(cache);
-  // The doctor names the models that are kept there.
-  assert.deepEqual(readdirSync(join(cache, "warpwright")), ["models"]);
+  const kept = join(cache, "warpwright");
+  // The doctor puts the default model together there.
+  assert.deepEqual(existsSync(kept) ? readdirSync(kept).filter((each) => each !== "models") : [], []);
   return Promise.resolve();
 });
