@@ -17,7 +17,8 @@ from warpwright.writer.write import file_text, plain
 from warpwright_upskill.admission import KERNEL_NAME, refusal
 from warpwright_upskill.data.corpus import distinct, examples
 from warpwright_upskill.data.requests.catalogue import OPERATORS
-from warpwright_upskill.data.requests.compose import Parts, composed, composed_of, names_of
+from warpwright_upskill.data.requests.compose import Parts, composed, composed_of
+from warpwright_upskill.data.requests.given import names_of
 from warpwright_upskill.data.requests.operators import Operator
 from warpwright_upskill.data.requests.phrasebook import USUAL
 from warpwright_upskill.data.requests.wording import worded

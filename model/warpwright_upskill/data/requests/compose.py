@@ -229,8 +229,3 @@ def _declared(operator: Operator, text: str, names: _Names, kind: str, chance: R
     if kind != "f32":
         lines += [f"{each}: {kind}" for each in read]
     return layout, " ".join(lines)
-
-
-def names_of(formula: Formula) -> Sequence[str]:
-    """What callers hand over: arrays and numbers."""
-    return [*dict.fromkeys(each.array for each in formula.tensors.values()), *formula.scalars]

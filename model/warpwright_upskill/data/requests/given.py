@@ -1,86 +1,100 @@
-"""What already stands beside a comment: parameters in C, tensors in Python."""
+"""What a caller hands over for a formula, and what the sizes of its arrays are called: the ground of signatures and of
+shapes in words."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 
-from warpwright.formulas.model import Formula, Tensor
+from warpwright.formulas.model import Formula, Role, Tensor
 from warpwright.formulas.printer import shown
+from warpwright.formulas.tree import Expr, Name
 
-from warpwright_upskill.data.requests.compose import Parts
-from warpwright_upskill.data.requests.vocabulary import C_TYPES, SIZES, TORCH_TYPES
+from warpwright_upskill.data.requests.vocabulary import SIZES
 
-
-def c_signature(parts: Parts, chance: Random) -> str:
-    """`const float* x, float* out, int rows, int cols`, in one of the habits that people have."""
-    formula = parts.formula
-    restrict = chance.choice(("", "", "", " __restrict__"))
-    star = chance.choice(("* ", "* ", " *", "*"))
-    const = chance.random() < 0.85
-    pointers = []
-    for name, type_, role in _arrays(formula):
-        kind = chance.choice(C_TYPES[type_])
-        qualifier = "const " if role == "in" and const else ""
-        mark = f"*{restrict} " if restrict else star if star != "*" else "* "
-        pointers.append(f"{qualifier}{kind}{mark}{name}")
-    numbers = [f"{C_TYPES[type_][0]} {name}" for name, type_ in formula.scalars.items()]
-    integer = chance.choice(("int", "int", "int", "size_t", "int64_t", "unsigned int", "long long"))
-    sizes = [f"{integer} {each}" for each in _size_names(parts, chance)]
-    order = chance.random()
-    listed = (
-        pointers + sizes + numbers
-        if order < 0.6
-        else pointers + numbers + sizes
-        if order < 0.9
-        else sizes + pointers + numbers
-    )
-    if chance.random() < 0.12:
-        name = chance.choice(("kernel", "fused_op", "forward", "my_kernel", "run", "compute", "op_kernel"))
-        return f"__global__ void {name}({', '.join(listed)})"
-    return ", ".join(listed)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def torch_signature(parts: Parts, chance: Random) -> str:
-    """`x: [R, C] bf16, w: [C]`, `def f(x, w, eps)` and the like."""
-    formula = parts.formula
-    style = chance.randrange(4)
-    told = []
-    for name, type_, role in _arrays(formula):
-        if role == "out" and chance.random() < 0.5:
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of the caller; `fields` are those of an array of structs, in their order."""
+
+    name: str
+    type: str
+    role: Role
+    extents: tuple[Expr, ...]
+    fields: tuple[str, ...] = ()
+
+
+def arrays(formula: Formula, words: str = "") -> list[Array]:
+    """Each array that is handed over, inputs first, and those first that come first in the words."""
+    found: dict[str, list[Tensor]] = {}
+    for each in sorted(formula.tensors.values(), key=lambda each: each.role == "out"):
+        found.setdefault(each.array, []).append(each)
+    listed = [_array(name, tensors) for name, tensors in found.items()]
+    at = {each: match.start() for each in found if (match := re.search(rf"\b{re.escape(each)}\b", words))}
+    return sorted(listed, key=lambda each: (each.role == "out", at.get(each.name, len(words))))
+
+
+def _array(name: str, tensors: list[Tensor]) -> Array:
+    roles = {each.role for each in tensors}
+    role: Role = roles.pop() if len(roles) == 1 else "in-out"
+    behind = sorted((each for each in tensors if each.base), key=lambda each: each.offset)
+    fields = tuple(each.name.removeprefix(f"{name}.") for each in behind)
+    return Array(name, tensors[0].type, role, tensors[0].extents, fields)
+
+
+def names_of(formula: Formula) -> list[str]:
+    """What callers hand over: arrays and numbers."""
+    return [*dict.fromkeys(each.array for each in formula.tensors.values()), *formula.scalars]
+
+
+def sizes_called(formula: Formula, chance: Random, words: str = "", own: bool = False) -> dict[str, str]:
+    """What each size of a formula is called: as the words have it (`A [M, K]`), else by its own name where `own`, else
+    as people do. No size is called as something that the caller hands over is."""
+    taken = {*names_of(formula)}
+    told = sizes_told(formula, words)
+    called = {size: name for size, name in told.items() if name not in taken}
+    taken |= {*called.values()}
+    for size in formula.sizes:
+        if size in called:
             continue
-        tensor = next(each for each in formula.tensors.values() if each.array == name)
-        shape = ", ".join(shown(each) for each in tensor.extents)
-        kind = TORCH_TYPES[type_]
-        told.append(
-            (
-                f"{name}: Tensor[{shape}]" + (f" {kind}" if kind != "float32" else ""),
-                f"{name} ({shape}) {kind}",
-                f"{name}: {kind}[{shape}]",
-                f"torch.Tensor {name} [{shape}]" + (f" {kind}" if kind != "float32" else ""),
-            )[style]
-        )
-    told += [f"{name}: {'int' if type_[0] in 'iu' else 'float'}" for name, type_ in formula.scalars.items()]
-    return ", ".join(told)
+        pool = [size] if own and len(size) == 1 else list(SIZES.get(size, ()))
+        if size == "H" and not own:
+            pool += ["height", "img_h"] if "W" in formula.sizes else ["heads", "n_heads"]
+        if not pool:
+            pool = ["vocab", "V", "num_entries", "table_rows"] if re.search(r"_size\d*$", size) else [size]
+        free = [name for name in pool if name not in taken]
+        called[size] = chance.choice(free) if free else f"num_{size.lower()}"
+        taken.add(called[size])
+    return called
 
 
-def _arrays(formula: Formula) -> list[tuple[str, str, str]]:
-    """Name, type and role of each array that is handed over, inputs first."""
-    found: dict[str, tuple[str, str, str]] = {}
-    tensors: list[Tensor] = sorted(formula.tensors.values(), key=lambda each: each.role == "out")
-    for each in tensors:
-        role = "in-out" if each.array in found and found[each.array][2] != each.role else each.role
-        found[each.array] = (each.array, each.type, role)
-    return list(found.values())
+def sizes_told(formula: Formula, words: str) -> dict[str, str]:
+    """The names that shapes in the words give to sizes: of arrays that are named first, then of any of their rank."""
+    told: dict[str, str] = {}
+    every = [each for each in arrays(formula) if each.extents]
+    for named in (True, False):
+        for each in every:
+            more = len(each.extents) - 1
+            name = rf"\b{re.escape(each.name)}(?: is| has shape| of shape|:)? ?" if named else ""
+            capitals = rf"\[([A-Z]\w*(?:, ?[A-Z]\w*){{{more}}})\]"
+            small = rf"|\(([a-z](?:, [a-z]){{{more}}})\)" if named else ""
+            shape = re.search(rf"{name}(?:{capitals}{small})", words)
+            if shape is None:
+                continue
+            letters = re.findall(r"\w+", shape[0].split("[" if "[" in shape[0] else "(")[-1].upper())
+            for extent, letter in zip(each.extents, letters, strict=True):
+                if isinstance(extent, Name) and not letter.isdigit():
+                    told.setdefault(extent.name, letter)
+    return told
 
 
-def _size_names(parts: Parts, chance: Random) -> list[str]:
-    taken = {*parts.names.values()}
-    names = []
-    for each in parts.formula.sizes:
-        pool = SIZES.get(each, (each,))
-        name = next((name for name in chance.sample(pool, len(pool)) if name not in taken), f"num_{each.lower()}")
-        taken.add(name)
-        names.append(name)
-    if parts.rank >= 2 and parts.rank == len(names) and parts.operator.shape == "map" and chance.random() < 0.2:
-        return names
-    return names
+def shape_of(array: Array, sizes: Mapping[str, str]) -> list[str]:
+    """The extents of an array as they are called: `["B", "2*H"]`."""
+    return [
+        _WORD.sub(lambda found: sizes.get(found[0], found[0]), shown(each)).replace(" * ", "*")
+        for each in array.extents
+    ]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from random import Random
 
 from warpwright_upskill.data.requests.axis import axis_words
-from warpwright_upskill.data.requests.compose import Parts, names_of
-from warpwright_upskill.data.requests.given import c_signature, torch_signature
+from warpwright_upskill.data.requests.compose import Parts
+from warpwright_upskill.data.requests.given import names_of, sizes_called
 from warpwright_upskill.data.requests.noise import roughened
 from warpwright_upskill.data.requests.phrasebook import DEMANDS, LAYOUTS, LEADS, NOUNS, USUAL, VERB_LEADS, VERBS
 from warpwright_upskill.data.requests.phrases import chosen, filled, tidy
+from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
 from warpwright_upskill.data.requests.vocabulary import LETTERS, TYPE_WORDS
 
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -40,7 +41,9 @@ def worded(parts: Parts, chance: Random) -> Words:
         comment += each if each.startswith(",") else chance.choice((", ", ", ", " ", "; ", " - ")) + each
     clauses = [filled(chosen(each, chance), slots) for each in missing]
     form = chance.choices(("none", "c", "torch"), (40, 40, 20))[0]
-    given = c_signature(parts, chance) if form == "c" else torch_signature(parts, chance) if form == "torch" else ""
+    sizes = sizes_called(parts.formula, chance, comment)
+    signature = {"c": c_signature, "torch": torch_signature}.get(form)
+    given = signature(parts.formula, chance, sizes, parts.operator.name, comment) if signature else ""
     if parts.type not in ("f32",) and not _says_type(parts, comment) and (not given or chance.random() < 0.4):
         clauses.append(chance.choice(TYPE_WORDS.get(parts.type, (parts.type,))))
     elif parts.type == "f32" and chance.random() < 0.06:
