@@ -72,11 +72,13 @@ VERB_LEADS = (
 )
 """Before a verb."""
 VERBS = frozenset("""
-    add accumulate apply average binarize check clamp clip compute convert copy count crop cast dequantise divide do
-    downsample evaluate extract find gather get halve increment interpolate invert keep limit look make mask max-reduce
-    mean-center min-max min-reduce mirror mix move multiply normalise normalize one-hot pad permute pick precompute
-    quantise reduce remove repeat replace rescale reshape reverse roll rotate round run scale select set shift split
-    square standardise subtract sum swap take threshold transpose turn unpack update zero z-score
+    accumulate add append apply average binarize blend build cap cast centre check clamp clear clip combine compute
+    concatenate convert copy count crop dequantise divide do downsample draw encode evaluate extract fill find form
+    gather get give halve increment interpolate invert keep limit look make mask max-reduce mean-center min-max
+    min-reduce mirror mix move multiply normalise normalize one-hot pad permute pick precompute predict project
+    pull push quantise reduce remove repeat replace rescale reshape reverse roll rotate round run scale select set
+    shift split square squash stack standardise store subtract sum swap take tell threshold transpose turn unpack
+    update z-score zero
     """.split())  # fmt: skip  # noqa: SIM905
 
 

@@ -44,12 +44,14 @@ def tidy(text: str) -> str:
 
     >>> tidy("the  sum , of ( ) x ,,")
     'the sum, of x'
+    >>> tidy("rows: , x[:, 1:] , , y[b, :]")
+    'rows: x[:, 1:], y[b, :]'
     """
     text = re.sub(r"\(\s*\)", "", text)
     text = re.sub(r"\s+", " ", text)
-    text = re.sub(r"\s+([,.;:)])", r"\1", text)
+    text = re.sub(r"(?<![,\[])\s+([,.;:)])", r"\1", text)
     text = re.sub(r"\(\s+", "(", text)
-    text = re.sub(r"([,;:])[,;:]+", r"\1", text)
+    text = re.sub(r"([,;])(?:\s*[,;])+|(?<=\w)(:)[,;:]+(?![^\[]*\])", r"\1\2", text)
     return text.strip(" ,;")
 
 
