@@ -10,6 +10,8 @@ an `Operator` has; `features` are lists of what may stand in a slot of the formu
     leaky relu of {x}, {slope}
     '''
     features.slope = [['0.01', '<slope 0.01|negative_slope=0.01>'], ['{alpha}', 'slope {alpha}']]
+
+A feature that is a name, `features.mode = 'borders'`, is the list of that name in features.toml.
 """
 
 from __future__ import annotations
@@ -37,10 +39,17 @@ take {x} and apply {called} to every entry
 """How a function of one value is asked for."""
 
 
+SHARED: dict[str, list[list[str]]] = tomllib.loads((FOLDER.parent / "features.toml").read_text(encoding="utf-8"))
+"""Features that many operators have."""
+
+
 def _operator(name: str, family: str, table: dict[str, Any]) -> Operator:
     called = table.pop("called", "")
     says = lines(CALLED.replace("{called}", f"<{called}>") if called else table.pop("says"))
-    features = {key: tuple((text, words) for text, words in among) for key, among in table.pop("features", {}).items()}
+    features = {
+        key: tuple((text, words) for text, words in (SHARED[among] if isinstance(among, str) else among))
+        for key, among in table.pop("features", {}).items()
+    }
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
     return Operator(name=name, family=family, says=says, features=features, **values)
 

@@ -21,7 +21,6 @@ from warpwright_upskill.data.requests.vocabulary import DIMS, ROLES
 
 FAMILIES = tuple(sorted({each.family for each in OPERATORS}))
 _SLOT = re.compile(r"\{(\w+)\}")
-_OWN = ("X", "Xj", "X0", "F", "B", "c", "C", "j", "v", "v0", "last", "x", "axis", "per", "dim", "rowwise", "Bj")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +108,8 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
         kept = [each for each in dims if each != dims[along]]
         there = ["j" if each == dims[along] else each for each in dims]
         slots |= {"c": dims[along], "C": dims[along].upper(), "B": ", ".join(kept), "Bj": ", ".join(there)}
+        slots["lead"] = "".join(f"{each}, " for each in dims[:along])
+        slots["tail"] = "".join(f", {each}" for each in dims[along + 1 :])
     features: dict[str, str] = {}
     said: dict[str, str] = {}
     derived: dict[str, str] = {}

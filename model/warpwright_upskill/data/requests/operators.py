@@ -2,8 +2,10 @@
 
 Slots of a formula: {X} the element of the input (with what is applied to it before), {Xj} the same at {j} in place of
 {c}, {X0} the bare element, {F} all dimensions, {B} those that are kept, {c} the one that is reduced or worked along,
-{C} its extent. Every other slot is the name of an array or a number, or a feature. Slots of words: {x} the input as a
-noun, {axis}, {per}, {dim}, names and features.
+{C} its extent; {lead} and {tail} are the dimensions before and behind that one, as in {x}[{lead}{c} - 1{tail}; zero].
+Every other slot is the name of an array or a number, or a feature. Slots of words: {x} the input as a
+noun, {axis}, {per}, {dim}, names and features. Words
+that begin with ^ are a sentence, which has no "kernel for" before it.
 """
 
 from __future__ import annotations

@@ -40,6 +40,8 @@ LEADS = (
     "kernel: ",
 )
 """Before a noun."""
+SENTENCE_LEADS = ("", "", "", "", "", "TODO: ", "// ", "task: ", "context: ", "cuda kernel wanted: ")
+"""Before a sentence that needs nothing."""
 VERB_LEADS = (
     "",
     "",

@@ -46,12 +46,15 @@ def tidy(text: str) -> str:
     'the sum, of x'
     >>> tidy("rows: , x[:, 1:] , , y[b, :]")
     'rows: x[:, 1:], y[b, :]'
+    >>> tidy("x[:, ::2].sum() : , y")
+    'x[:, ::2].sum(): y'
     """
-    text = re.sub(r"\(\s*\)", "", text)
+    text = re.sub(r"(?<!\w)\(\s*\)", "", text)
     text = re.sub(r"\s+", " ", text)
-    text = re.sub(r"(?<![,\[])\s+([,.;:)])", r"\1", text)
+    text = re.sub(r":( [,;:])+", ":", text)
+    text = re.sub(r"([,;])( ?[,;])+", r"\1", text)
+    text = re.sub(r"(?<=[\w)\]'\"]) ([,;:)]|\.(?!\.))", r"\1", text)
     text = re.sub(r"\(\s+", "(", text)
-    text = re.sub(r"([,;])(?:\s*[,;])+|(?<=\w)(:)[,;:]+(?![^\[]*\])", r"\1\2", text)
     return text.strip(" ,;")
 
 

@@ -10,7 +10,16 @@ from warpwright_upskill.data.requests.axis import axis_words
 from warpwright_upskill.data.requests.compose import Parts
 from warpwright_upskill.data.requests.given import names_of, sizes_called
 from warpwright_upskill.data.requests.noise import roughened
-from warpwright_upskill.data.requests.phrasebook import DEMANDS, LAYOUTS, LEADS, NOUNS, USUAL, VERB_LEADS, VERBS
+from warpwright_upskill.data.requests.phrasebook import (
+    DEMANDS,
+    LAYOUTS,
+    LEADS,
+    NOUNS,
+    SENTENCE_LEADS,
+    USUAL,
+    VERB_LEADS,
+    VERBS,
+)
 from warpwright_upskill.data.requests.phrases import chosen, filled, tidy
 from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
 from warpwright_upskill.data.requests.vocabulary import LETTERS, TYPE_WORDS
@@ -34,19 +43,21 @@ def worded(parts: Parts, chance: Random) -> Words:
     """The request of a composition in other words for each state of `chance`."""
     phrase = chosen(chance.choice(parts.operator.says), chance)
     slots = _slots(parts, bool(CODE.search(phrase)), chance)
-    missing = [said for name, said in parts.features.items() if said and f"{{{name}}}" not in phrase]
-    comment = filled(phrase, slots | {name: chosen(said, chance) for name, said in parts.features.items()})
+    features = {name: chosen(said, chance) for name, said in parts.features.items()}
+    told = filled(phrase, {name: f"{{{name}}} {said}" for name, said in features.items() if f"{{{name}}}" not in said})
+    missing = [said for name, said in features.items() if said and not _says(told, name)]
+    comment = filled(phrase, slots | features)
     clauses = [filled(chosen(chance.choice(each.says), chance), slots) for each in parts.after]
     for each in clauses:
         comment += each if each.startswith(",") else chance.choice((", ", ", ", " ", "; ", " - ")) + each
-    clauses = [filled(chosen(each, chance), slots) for each in missing]
+    clauses = [filled(each, slots | features) for each in missing]
     form = chance.choices(("none", "c", "torch"), (40, 40, 20))[0]
     sizes = sizes_called(parts.formula, chance, comment)
     signature = {"c": c_signature, "torch": torch_signature}.get(form)
     given = signature(parts.formula, chance, sizes, parts.operator.name, comment) if signature else ""
     if parts.type not in ("f32",) and not _says_type(parts, comment) and (not given or chance.random() < 0.4):
         clauses.append(chance.choice(TYPE_WORDS.get(parts.type, (parts.type,))))
-    elif parts.type == "f32" and chance.random() < 0.06:
+    elif parts.type == "f32" and _reads(parts, "f32") and chance.random() < 0.06:
         clauses.append(chance.choice(TYPE_WORDS["f32"]))
     if parts.layout != "row":
         clauses.append(filled(chosen(LAYOUTS[parts.layout], chance), slots))
@@ -70,8 +81,8 @@ def worded(parts: Parts, chance: Random) -> Words:
     for each in clauses:
         comment += _joined(each, chance)
     verb = comment.split(" ", 1)[0].lower() in VERBS
-    lead = chosen(chance.choice(VERB_LEADS if verb else LEADS), chance)
-    comment = tidy(lead + comment)
+    leads = SENTENCE_LEADS if comment.startswith("^") else VERB_LEADS if verb else LEADS
+    comment = tidy(chosen(chance.choice(leads), chance) + comment.removeprefix("^"))
     protected = {*names_of(parts.formula)}
     comment, how = roughened(comment, protected, chance)
     return Words(comment, given, constraints, " ".join((form, *how)))
@@ -86,6 +97,16 @@ def _joined(clause: str, chance: Random) -> str:
     if style < 0.85:
         return f". {clause}"
     return f" ({clause})" if "(" not in clause else f", {clause}"
+
+
+def _says(phrase: str, feature: str) -> bool:
+    """Whether a phrase has the slot of a feature, or a number that follows from it."""
+    slots = (feature, "half", "minus") if feature == "ks" else (feature,)
+    return any(f"{{{each}}}" in phrase for each in slots)
+
+
+def _reads(parts: Parts, kind: str) -> bool:
+    return any(each.type == kind for each in parts.formula.inputs)
 
 
 def _says_type(parts: Parts, comment: str) -> bool:
