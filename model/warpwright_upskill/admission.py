@@ -17,8 +17,17 @@ from warpwright.formulas.model import Formula
 from warpwright.writer.write import file_text, plain
 
 from warpwright_upskill.console import StageError, fail, progress_bar, stage
+from warpwright_upskill.data.evaluated import is_finite
 from warpwright_upskill.data.poison import poison
-from warpwright_upskill.examples import FORMULA, Example, Provenance, Rejected, read_example, write_json_lines
+from warpwright_upskill.examples import (
+    EVALUATED,
+    FORMULA,
+    Example,
+    Provenance,
+    Rejected,
+    read_example,
+    write_json_lines,
+)
 
 KERNEL_NAME = "kernel_of_formula"
 """What the launch function of an example's formula is called."""
@@ -37,6 +46,10 @@ def _formula_refusal(example: Example) -> str:
     formula = read_formula(example.formula)
     if not isinstance(formula, Formula):
         return f"Its formula cannot be read: {formula}"
+    if example.metrics.level == EVALUATED:
+        if example.cuda_kernel:
+            return "It has a kernel and says that it was evaluated alone."
+        return "" if is_finite(formula) else "Its formula has values that are not finite."
     if file_text(plain(formula, KERNEL_NAME)) != example.cuda_kernel:
         return "Its kernel is not what is written for its formula: they do not agree."
     return ""

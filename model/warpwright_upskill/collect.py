@@ -2,10 +2,11 @@
 
     python -m warpwright_upskill.collect --out .build/corpus/examples.jsonl
 
-Requests for formulas, plans and repairs (`corpus`, `plans` and `repairs` of `data`) are made in parts, which
+Requests for formulas, plans and repairs (`corpus`, `spelled`, `plans` and `repairs` of `data`) are made in parts, which
 lie in OUT's folder `parts`: a run that was interrupted goes on from them, and one with other sizes makes what is
 missing. The same seed and sizes give the same file. Nothing enters that the product's own tools did not pass; what did
-not lies beside, with its reason. A share of the formulas (--audit) is checked alone, as `warpwright formula` does.
+not lies beside, with its reason. A share of the formulas with kernels (--audit) is checked alone, as `warpwright
+formula` does.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from warpwright_upskill.console import StageError, fail, progress_bar, stage
 from warpwright_upskill.data.corpus import audited, distinct, request_jobs
 from warpwright_upskill.data.plans import measured_jobs, predicted_jobs, without_contradictions
 from warpwright_upskill.data.repairs import repair_jobs
+from warpwright_upskill.data.spelled import spelled_jobs
 from warpwright_upskill.examples import FORMULA, PLAN, REPAIR, Example, Jobs, Make, read_examples, write_json_lines
 
 
@@ -66,6 +68,7 @@ def merged(examples: Sequence[Example]) -> list[Example]:
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="JSON lines to write.")
 @click.option("--formulas", default=10_000, show_default=True, type=click.IntRange(0), help="Formulas to ask for.")
+@click.option("--spelled", default=10_000, show_default=True, type=click.IntRange(0), help="Formulas to spell out.")
 @click.option("--wordings", default=3, show_default=True, type=click.IntRange(1), help="Requests of each formula.")
 @click.option("--broken", default=600, show_default=True, type=click.IntRange(0), help="Formulas to break kernels of.")
 @click.option("--predict", default=200, show_default=True, type=click.IntRange(0), help="Texts to predict gains for.")
@@ -80,7 +83,7 @@ def merged(examples: Sequence[Example]) -> list[Example]:
 @click.option("--seed", default="1", show_default=True)
 @click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Processes.")
 def main(
-    *, out: Path, formulas: int, wordings: int, broken: int, predict: int, renamed: int,
+    *, out: Path, formulas: int, spelled: int, wordings: int, broken: int, predict: int, renamed: int,
     samples: Path, table: Path, fixtures: Path, audit: float, seed: str, workers: int,
 ) -> None:  # fmt: skip
     """Write verified examples into OUT; what was not kept goes to OUT's name with .rejected.jsonl, with reasons."""
@@ -98,11 +101,12 @@ def main(
         **predicted_jobs(fixtures, predict, seed),
         **repair_jobs(broken, seed),
         **request_jobs(formulas, wordings, seed),
+        **spelled_jobs(spelled, wordings, seed),
     }
     found, rejected = made(jobs, folder, workers)
     kept = merged(found)
     texts = sorted({each.formula: each for each in kept if each.task == FORMULA}.values(), key=lambda each: each.id)
-    against = audited(texts, audit, seed, workers)
+    against = audited([each for each in texts if each.cuda_kernel], audit, seed, workers)
     write_json_lines(out, kept)
     out.with_suffix(".rejected.jsonl").write_text("".join(f"{line}\n" for line in rejected), encoding="utf-8")
     summary = {

@@ -20,17 +20,21 @@ FORMULA, PLAN, REPAIR, KERNEL = "formula", "plan", "repair", "kernel"
 TASKS = (FORMULA, PLAN, REPAIR, KERNEL)
 TRAIN, DEV, HELD_OUT = "train", "dev", "held-out"
 SPLITS = (TRAIN, DEV, HELD_OUT)
-LEVELS = ("parsed", "compiled", "re-analysed", "correct", "faster")
-"""How far an example came on the product's ladder, weakest first."""
+EVALUATED = "evaluated"
+LEVELS = ("parsed", EVALUATED, "compiled", "re-analysed", "correct", "faster")
+"""How far an example came on the product's ladder, weakest first. What is evaluated has finite values by NumPy and no
+kernel."""
+SPELLED = "spelled"
+"""The origin of formulas that are drawn from a grammar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Where an example comes from.
 
-    `origin` is "requests" or "sampler" (formulas), "sample" or "rewrite" (texts of kernels). `family` is that of a
-    formula, or the name of a text. `structure` says what a formula is composed of, or what was varied in a text,
-    `wording` how the words were made; `seed` draws the same again.
+    `origin` is "requests", "spelled" or "sampler" (formulas), "sample" or "rewrite" (texts of kernels). `family` is
+    that of a formula, or the name of a text. `structure` says what a formula is composed of, or what was varied in a
+    text, `wording` how the words were made; `seed` draws the same again.
     """
 
     origin: str
@@ -74,8 +78,8 @@ class Question:
 class Example:
     """One verified training example of any task.
 
-    - formula: `problem` and `given` go in, `formula` comes out, `cuda_kernel` is what the writer makes of it. A
-      retrieved neighbour is added at training time.
+    - formula: `problem` and `given` go in, `formula` comes out, `cuda_kernel` is what the writer makes of it, ""
+      of one that is only evaluated. A retrieved neighbour is added at training time.
     - kernel: `problem` and `constraints` go in, `reasoning_steps` and `cuda_kernel` come out.
     - plan: `question` about `kernel` in `source` goes in, `reasoning_steps`, `rewrites` (best first) and
       `metrics.speedup` come out; `cuda_kernel` is the rewritten text.

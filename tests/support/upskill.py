@@ -80,7 +80,20 @@ def collect_few(out: Path) -> None:
     """Some examples of each task."""
     table = out.with_name("measured.json")
     write_measured(table)
-    sizes = ("--formulas", "6", "--wordings", "2", "--broken", "3", "--predict", "0", "--renamed", "2")
+    sizes = (
+        "--formulas",
+        "6",
+        "--spelled",
+        "4",
+        "--wordings",
+        "2",
+        "--broken",
+        "3",
+        "--predict",
+        "0",
+        "--renamed",
+        "2",
+    )
     ran("collect", "--samples", SAMPLES, "--measured", table, *sizes, "--workers", "1", "--audit", "0.1", "--out", out)
 
 

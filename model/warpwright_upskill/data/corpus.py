@@ -14,6 +14,7 @@ from functools import partial
 from random import Random
 
 from warpwright.emulator.formula_batch import check_many
+from warpwright.formulas.model import Formula
 from warpwright.progress import never_cancelled, silent
 from warpwright.verify.formulas import Asked, written_and_checked
 from warpwright.verify.report import Status
@@ -69,7 +70,7 @@ def examples(parts: Parts, name: str, wordings: int, kernel: str, metrics: Metri
             problem=words.comment,
             given=words.given,
             constraints=words.constraints,
-            reasoning_steps=steps(parts),
+            reasoning_steps=stage_sentences(parts.formula),
             formula=parts.text,
             cuda_kernel=kernel,
             kernel=KERNEL_NAME,
@@ -79,17 +80,17 @@ def examples(parts: Parts, name: str, wordings: int, kernel: str, metrics: Metri
         )
 
 
-def steps(parts: Parts) -> tuple[str, ...]:
+def stage_sentences(formula: Formula) -> tuple[str, ...]:
     """What the formula says, one sentence for each of its equations.
 
     For example "m over r: the intermediate result.", "y over r, c: the result, of type f32."
     """
     said = []
-    for each in parts.formula.stages:
+    for each in formula.stages:
         over = f" over {', '.join(each.dims)}" if each.dims else ""
         what = "an intermediate result" if each.temporary else f"a result of type {each.type}"
         said.append(f"{each.name}{over}: {what}.")
-    return (*said, *parts.formula.promises)
+    return (*said, *formula.promises)
 
 
 def _admitted(example: Example) -> Example | Rejected:

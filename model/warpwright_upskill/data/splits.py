@@ -1,7 +1,8 @@
 """Which compositions are trained on, and which are kept for evaluation.
 
 A pair that is held out stands in no training example: of an operator and what is applied before or after it, of a
-family and a layout, of a family and a type. Two families are held out whole.
+family and a layout, of a family and a type; in formulas that are drawn, of their kind and what stands in them. Two
+families are held out whole.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import hashlib
 from collections.abc import Iterator
 
 from warpwright_upskill.data.requests.compose import Parts
+from warpwright_upskill.data.requests.spelled.sketch import Sketch
 from warpwright_upskill.examples import DEV, HELD_OUT, TRAIN
 
 FAMILIES_HELD_OUT = ("complex", "resampling")
 HELD_OUT_PERCENT, DEV_PERCENT = 8, 3
+SPELLED_PERCENT = 2
+"""Of the pairs of what stands in a formula that is drawn, of which each has many."""
 USUAL = {"f32", "row"}
 """Type and layout that every family is trained with."""
 
@@ -25,6 +29,22 @@ def side_of(parts: Parts) -> str:
     if any(percent(pair) < HELD_OUT_PERCENT for pair in pairs(parts)):
         return HELD_OUT
     return DEV if percent(parts.structure + str(sorted(parts.features.items()))) < DEV_PERCENT else TRAIN
+
+
+def side_of_sketch(sketch: Sketch) -> str:
+    """The side of a formula that is drawn: the same for all that are made of the same."""
+    if any(percent(pair) < SPELLED_PERCENT for pair in sketch_pairs(sketch)):
+        return HELD_OUT
+    return DEV if percent(f"{sketch.structure} {sketch.features}") < DEV_PERCENT else TRAIN
+
+
+def sketch_pairs(sketch: Sketch) -> Iterator[str]:
+    """What stands together in a formula that is drawn: its kind and features, two by two."""
+    features = sketch.features
+    for at, feature in enumerate(features):
+        yield f"{sketch.kind} + {feature}"
+        for other in features[at + 1 :]:
+            yield f"{feature} + {other}"
 
 
 def pairs(parts: Parts) -> Iterator[str]:

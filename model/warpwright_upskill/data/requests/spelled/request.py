@@ -1,0 +1,227 @@
+"""A request for a formula that is drawn: its mathematics in one notation, and what else must be known, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from warpwright.formulas.model import Formula
+from warpwright.formulas.tree import Equation, Load, Name, Reduce, walk
+
+from warpwright_upskill.data.requests.phrasebook import DEMANDS
+from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
+from warpwright_upskill.data.requests.spelled.loops import LOOPED, Code, loops
+from warpwright_upskill.data.requests.spelled.notation import NOTATIONS, Latex, Subscripts
+from warpwright_upskill.data.requests.spelled.shapes import (
+    Sizes,
+    longer_words,
+    outside_words,
+    shape_words,
+    sizes_of,
+    type_words,
+)
+from warpwright_upskill.data.requests.spelled.sketch import Sketch
+
+_LEADS = ("",) * 7 + (
+    "compute ", "kernel for ", "kernel: ", "I need ", "implement ", "evaluate ", "CUDA kernel for ", "GPU version of ",
+    "need a kernel that computes ", "write a kernel computing ", "// ", "what I want: ", "given the inputs compute ",
+    "fused: ", "step: ", "we need ", "formula: ",
+)  # fmt: skip
+_LOOP_LEADS = ("",) * 4 + ("on the GPU: ", "port this loop: ", "same as ", "parallelise: ", "kernel for this loop: ")
+_WEIGHTS = {"brackets": 24, "subscripts": 20, "functions": 8, "unicode": 11, "latex": 13, "loops": 14}
+_SPARE = "acc tot s0 s1 s2 part t0 t1"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A request: the comment, what is given beside it, the constraints that it names, how it was made, and the formula
+    with the dimensions that it names."""
+
+    comment: str
+    given: str
+    constraints: tuple[str, ...]
+    how: str
+    formula: Formula
+
+
+def said(sketch: Sketch, chance: Random) -> Said:
+    """The request in other words for each state of `chance`."""
+    sizes = sizes_of(sketch)
+    for _ in range(20):
+        form = chance.choices(tuple(_WEIGHTS), tuple(_WEIGHTS.values()))[0]
+        try:
+            statement = stated(sketch, sizes, form, chance)
+        except NotImplementedError:
+            continue
+        break
+    declared = chance.choices(("c", "torch", "prose", "none"), (45, 12, 27, 16))[0]
+    given, told = _given(sketch, sizes, declared, statement, chance)
+    clauses = [
+        *outside_words(sketch, chance),
+        *type_words(sketch, told, chance),
+        *_roles(sketch, chance),
+    ]
+    shapes = shape_words(sketch, sizes, chance) if declared == "prose" or (form == "loops" and not given) else ""
+    if not shapes:
+        clauses += longer_words(sketch, sizes, chance)
+    if not shapes and declared != "torch" and (sized := _sizes_in_words(sketch, sizes, chance)):
+        clauses.append(sized)
+    constraints = tuple(chance.sample(DEMANDS, chance.choices((0, 1), (88, 12))[0]))
+    clauses += constraints
+    if chance.random() < 0.5:
+        chance.shuffle(clauses)
+    lead = chance.choice(_LEADS) if form != "loops" else chance.choice(_LOOP_LEADS)
+    if statement.startswith(("let ", "first ")):
+        lead = ""
+    text = f"{lead}{statement}"
+    if shapes:
+        ways = [
+            f"{shapes}. {text}",
+            f"{shapes}; {text}",
+            f"{text}, {shapes}",
+            f"{text}. {shapes}",
+            f"{text} ({shapes})",
+        ]
+        ways.append(
+            f"{text}, where {shapes}" if re.search(r" (is|are|has|have) ", shapes) else f"with {shapes}: {text}"
+        )
+        text = chance.choice(ways)
+    for each in clauses:
+        text += chance.choice((", ", ", ", "; ", ". ")) + each if not each.startswith("(") else f" {each}"
+    if chance.random() < 0.2:
+        text += "."
+    return Said(_tidy(text), given, constraints, f"{form} {declared}", sketch.formula)
+
+
+def stated(sketch: Sketch, sizes: Sizes, form: str, chance: Random) -> str:
+    """All equations of the formula in one notation."""
+    written = sketch.written
+    results = [each for each in written.equations if not each.temporary]
+    stages = [each for each in written.equations if each.temporary]
+    if form == "loops":
+        return _loops(sketch, sizes, (*stages, *results), chance)
+    notation = {each.name: each for each in NOTATIONS}[form](sizes.dims, chance)
+    names = [*sketch.formula.tensors, *(each.name for each in stages)]
+    if (
+        isinstance(notation, Subscripts)
+        and not isinstance(notation, Latex)
+        and any("_" in each for each in names)
+        and not getattr(notation, "square_brackets", False)
+    ):
+        raise NotImplementedError("an underscore beside subscripts")
+    main = chance.choice((", ", "; ", " and ")).join(notation.statement(each) for each in results)
+    every = _for_all(results[0], sizes, chance)
+    if stages:
+        behind = chance.choice((", ", " and ", "; ")).join(notation.statement(each) for each in stages)
+        ways = (
+            f"{main} where {behind}",
+            f"{main}, with {behind}",
+            f"let {behind}, then {main}",
+            f"first {behind} (intermediate), then {main}",
+            f"{main} where {behind}",
+        )
+        return chance.choice(ways)
+    return f"{main}{every}"
+
+
+def _for_all(each: Equation, sizes: Sizes, chance: Random) -> str:
+    dims = [part.name for part in each.index if isinstance(part, Name)]
+    if len(dims) != len(each.index) or not dims or chance.random() < 0.7:
+        return ""
+    listed = ", ".join(dims)
+    ways = [f" for all {listed}", f" for each {listed}"]
+    if len(dims) == 1 and (size := sizes.dims[dims[0]]):
+        ways += [f" for {listed} = 0..{size}-1", f", {listed} < {size}", f" for {listed} in [0, {size})"]
+    return chance.choice(ways)
+
+
+def _loops(sketch: Sketch, sizes: Sizes, equations: Sequence[Equation], chance: Random) -> str:
+    nodes = [node for each in equations for node in walk(each.value)]
+    if any(isinstance(node, Reduce) and node.op not in LOOPED for node in nodes) or not all(sizes.dims.values()):
+        raise NotImplementedError("loops without an end")
+    for each in equations:
+        outer = {part.name for part in each.index if isinstance(part, Name)}
+        if any(outer & {part.name for part in node.ranges} for node in walk(each.value) if isinstance(node, Reduce)):
+            raise NotImplementedError("two loops of one name in each other")
+    outside = {node.tensor for node in nodes if isinstance(node, Load) and node.outside is not None}
+    flat = {
+        name: shape
+        for name, shape in sizes.arrays.items()
+        if all(shape[1:]) and not any(" " in each for each in shape) and name not in outside
+    }
+    if not all(name in flat or len(shape) < 2 for name, shape in sizes.arrays.items()) or any(
+        each.temporary and len(each.index) > 1 for each in equations
+    ):
+        flat = {}
+    code = Code(sizes.dims, chance, flat)
+    used = {*re.findall(r"\w+", sketch.text), *sizes.dims.values()}
+    text = loops(equations, sizes.dims, code, [each for each in _SPARE.split() if each not in used], chance)
+    temporary = [each.name for each in equations if each.temporary]
+    return (
+        f"{text} ({' and '.join(temporary)} {'are' if len(temporary) > 1 else 'is'} temporary)" if temporary else text
+    )
+
+
+def _given(sketch: Sketch, sizes: Sizes, form: str, words: str, chance: Random) -> tuple[str, frozenset[str]]:
+    """What stands beside the request, and the names whose types it tells."""
+    formula = sketch.formula
+    called = {
+        name: word or f"{name.split('_size')[0]}_{chance.choice(('len', 'size', 'n'))}"
+        for name, word in sizes.symbols.items()
+    }
+    if form == "c":
+        return c_signature(formula, chance, called, words=words), frozenset((*formula.tensors, *formula.scalars))
+    if form == "torch":
+        text = torch_signature(formula, chance, called, words=words)
+        return text, frozenset(name for name in formula.tensors if re.search(rf"\b{name}\b", text))
+    return "", frozenset()
+
+
+def _roles(sketch: Sketch, chance: Random) -> list[str]:
+    """What else must be known of results: that they are added to, begin with 0, or take an input's place."""
+    said = []
+    for each in sketch.written.equations:
+        scattered = any(isinstance(part, Load) for part in each.index)
+        if each.primed and not each.combine:
+            said.append(chance.choice(_IN_PLACE).format(each.name))
+        elif scattered and not each.combine:
+            said.append(chance.choice(_FROM_ZERO).format(each.name))
+        elif scattered:
+            said.append(chance.choice(_SCATTERED).format(each.name))
+        elif each.combine and chance.random() < 0.5:
+            said.append(
+                chance.choice(("{} is read and written", "accumulates into {}", "updates {}")).format(each.name)
+            )
+    outputs = [each.name for each in sketch.formula.outputs]
+    if len(outputs) > 1 and chance.random() < 0.6:
+        both = " and ".join(outputs)
+        said.append(
+            chance.choice((f"outputs {both}", f"two outputs: {', '.join(outputs)}", f"{both} are both written"))
+        )
+    elif chance.random() < 0.08:
+        said.append(chance.choice(("{} is the output", "output {}", "write to {}")).format(outputs[0]))
+    return said
+
+
+_IN_PLACE = ("in place", "in-place", "{} is updated in place", "overwrites {}", "write the result back to {}")
+_FROM_ZERO = ("{} starts at zero", "{} begins with 0", "where nothing lands {} is 0", "initialise {} to 0")
+_SCATTERED = ("several may hit the same place", "use atomics", "{} holds values already", "duplicates are possible")
+
+
+def _sizes_in_words(sketch: Sketch, sizes: Sizes, chance: Random) -> str:
+    """What a size stands for that the formula takes as a number."""
+    names = {node.name for each in sketch.written.equations for node in walk(each.value) if isinstance(node, Name)}
+    said = []
+    for dim, size in sizes.dims.items():
+        if dim.upper() in names and size:
+            said.append(
+                chance.choice((f"{dim} runs over {size}", f"{size} is the size of {dim}", f"{dim} = 0..{size}-1"))
+            )
+    return ", ".join(said)
+
+
+def _tidy(text: str) -> str:
+    text = re.sub(r" +", " ", text)
+    return re.sub(r"; ?[;,.](?= |$)", ";", text).strip()

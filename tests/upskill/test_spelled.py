@@ -1,0 +1,96 @@
+"""Formulas that are drawn are sound, and the words of a request say all that they must."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from random import Random
+
+import pytest
+from warpwright.assist.formula_task import read_formula
+from warpwright.formulas.model import Formula
+from warpwright.formulas.tree import Load, walk
+from warpwright_upskill.admission import refusal
+from warpwright_upskill.data.render import render
+from warpwright_upskill.data.requests.spelled.frames import FRAMES
+from warpwright_upskill.data.requests.spelled.request import said
+from warpwright_upskill.data.requests.spelled.sketch import Sketch, sketched
+from warpwright_upskill.data.spelled import examples, part
+from warpwright_upskill.data.splits import side_of_sketch, sketch_pairs
+from warpwright_upskill.examples import HELD_OUT, Example, Rejected
+
+SEEDS = [f"tests/{number}" for number in range(250)]
+
+
+@pytest.fixture(scope="module")
+def sketches() -> list[Sketch]:
+    return [sketched(seed) for seed in SEEDS]
+
+
+def test_formulas_are_of_every_kind_and_read_back(sketches: list[Sketch]) -> None:
+    assert {each.kind for each in sketches} == set(FRAMES)
+    for each in sketches:
+        assert isinstance(read_formula(each.text), Formula), each.text
+    assert len({each.text for each in sketches}) > 0.95 * len(sketches)
+
+
+def test_the_same_seed_gives_the_same_request() -> None:
+    assert sketched("same") == sketched("same")
+    one, other = (said(sketched("same"), Random(3)) for _ in range(2))
+    assert one == other
+
+
+def test_all_names_and_numbers_are_told(sketches: list[Sketch]) -> None:
+    for each in sketches:
+        for number in range(3):
+            words = said(each, Random(number))
+            told = f"{words.comment} {words.given}".replace("\\_", "_")
+            for tensor in words.formula.tensors.values():
+                if tensor.role == "in":
+                    assert re.search(rf"(?<![^\W_]){tensor.array}(?![^\W_])", told), (tensor, told)
+
+
+def test_types_and_what_lies_outside_are_told(sketches: list[Sketch]) -> None:
+    for each in sketches:
+        words = said(each, Random(5))
+        told = f"{words.comment} {words.given}"
+        if re.search(r": (f16|bf16|f64)", each.text):
+            assert re.search(r"half|fp16|float16|bf16|bfloat16|double|float64|fp64", told), told
+        loads = [node for equation in each.written.equations for node in walk(equation.value) if isinstance(node, Load)]
+        if any(node.outside is not None for node in loads):
+            pattern = (
+                r"zero|0 outside|0|edge|border|nearest|clamp|periodic|wrap|modulo|circular|mirror|reflect|replicate"
+            )
+            assert re.search(pattern, told), told
+        assert "None" not in told and "|>" not in told and "  " not in words.comment
+
+
+def test_one_formula_has_several_wordings(sketches: list[Sketch]) -> None:
+    for each in sketches[:40]:
+        assert len({said(each, Random(number)).comment for number in range(30)}) > 15
+
+
+def test_examples_say_that_they_were_evaluated_and_have_no_kernel() -> None:
+    made = part(0, 20, 2, "part")
+    assert len(made) == 40 and not any(isinstance(each, Rejected) for each in made)
+    for each in made:
+        assert isinstance(each, Example)
+        assert (each.metrics.level, each.cuda_kernel, each.provenance.origin) == ("evaluated", "", "spelled")
+        rendered = render(each)
+        assert rendered is not None and rendered.answer.strip() == each.formula
+
+
+def test_what_was_only_evaluated_is_checked_again_and_has_no_kernel() -> None:
+    example = next(examples(sketched("admitted"), "admitted", 1))
+    assert refusal(example) == ""
+    assert "has a kernel" in refusal(replace(example, cuda_kernel="__global__ void f() {}"))
+    assert "not finite" in refusal(replace(example, formula="y[i] = x[i] / (a[i] - a[i])"))
+    compiled = replace(example, metrics=replace(example.metrics, level="correct"))
+    assert "do not agree" in refusal(compiled)
+
+
+def test_pairs_that_are_held_out_are_not_trained_on(sketches: list[Sketch]) -> None:
+    trained = {pair for each in sketches if side_of_sketch(each) != HELD_OUT for pair in sketch_pairs(each)}
+    held = [each for each in sketches if side_of_sketch(each) == HELD_OUT]
+    assert 0.02 < len(held) / len(sketches) < 0.4
+    assert not any(trained.issuperset(sketch_pairs(each)) for each in held)
