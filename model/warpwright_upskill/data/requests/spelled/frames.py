@@ -125,13 +125,14 @@ def _normalise(frame: Frame) -> None:
         frame.stages.append(f"{stage} = {first}")
         first = stage
     total = f"({first})"
+    size = total if "** 2" in inside or inside.startswith("abs") else f"abs({total})"
     found = (
         f"({x}) - {total}",
-        f"({x}) / (abs({total}) + {eps})",
+        f"({x}) / ({size} + {eps})",
         f"({x}) / sqrt({total} ** 2 + {eps})",
         f"({x}) / ({total} + {eps})" if "** 2" in inside or "abs" in inside else f"({x}) * {total}",
         f"exp(({x}) - {total})" if op == "max" and inside == f"({x})" else f"({shape}) - {total}",
-        f"({x}) * rsqrt({total} + {eps})" if "** 2" in inside else f"({x}) / (1 + abs({total}))",
+        f"({x}) * rsqrt({total} + {eps})" if "** 2" in inside else f"({x}) / (1 + {size})",
     )[form]
     if frame.often(0.3):
         second = f"{frame.chance.choice(('sum', 'mean', 'max'))}[{listed}] ({_renamed(found, inner)}) ** 2"

@@ -48,7 +48,7 @@ class Code(Notation):
         return f"pow({self.expr(base)}, {self.expr(power)})", ATOM
 
     def called(self, name: str, args: Sequence[Expr]) -> tuple[str, int]:
-        said = _C_FUNCTIONS.get(name, name) if self.single else {"abs": "fabs"}.get(name, name)
+        said = _C_FUNCTIONS.get(name, name) if self.single else {"abs": "fabs", "round": "rint"}.get(name, name)
         return f"{said}({', '.join(self.expr(each) for each in args)})", ATOM
 
     def reduced(self, op: str, ranges: Sequence[str], body: Expr) -> tuple[str, int]:

@@ -136,7 +136,11 @@ class Notation:
         return text.replace(" ", "") if small and sign in "+-" and self.apart == "," else text, level
 
     def number(self, value: float) -> str:
-        return number(value)
+        """
+        >>> Notation({}, Random(1)).number(1e-05)
+        '1e-5'
+        """
+        return number(value).replace("e-0", "e-")
 
     def range(self, each: Range) -> str:
         """A range, from what the tree says: `j`, `j <= i`, `k=0..4`."""
@@ -300,7 +304,7 @@ class Latex(Subscripts):
         return super()._text(node)
 
     def divided(self, over: Expr, by: Expr) -> tuple[str, int]:
-        return f"\\frac{{{self.expr(over)}}}{{{self.expr(by)}}}", ATOM
+        return f"\\frac{{{self.expr(over)}}}{{{self.expr(by)}}}", SIGN
 
     def powered(self, base: Expr, power: Expr) -> tuple[str, int]:
         inner = self.expr(base, ATOM)
@@ -313,7 +317,7 @@ class Latex(Subscripts):
             case "sqrt":
                 return f"\\sqrt{{{self.expr(args[0])}}}", ATOM
             case "rsqrt":
-                return f"\\frac{{1}}{{\\sqrt{{{self.expr(args[0])}}}}}", ATOM
+                return f"\\frac{{1}}{{\\sqrt{{{self.expr(args[0])}}}}}", SIGN
             case "floor":
                 return f"\\lfloor {self.expr(args[0])} \\rfloor", ATOM
             case "exp" if self.bars:
