@@ -11,7 +11,8 @@ from warpwright.formulas.resolve import formula_of
 from warpwright_upskill.data.requests.compose import Parts, composed
 from warpwright_upskill.data.requests.given import arrays, names_of, shape_of, sizes_called
 from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
-from warpwright_upskill.data.requests.vocabulary import TENSOR_TYPES
+from warpwright_upskill.data.requests.vocabulary import C_TYPES, TENSOR_TYPES, TYPE_NAMES
+from warpwright_upskill.data.requests.wording import worded
 from warpwright_upskill.evaluation.signature import parameters
 
 DRAWN = 600
@@ -68,6 +69,31 @@ def test_a_torch_signature_has_what_is_read_with_its_type_and_shape() -> None:
                 assert each.type == "f32" or any(kind in text for kind in TENSOR_TYPES[each.type]), (text, parts.text)
         assert all(re.search(rf"\b{each}\b", text) for each in parts.formula.scalars), text
         assert text.startswith("def ") or {*found} <= {*names_of(parts.formula)}, text
+
+
+def test_a_request_tells_what_its_formula_has() -> None:
+    for number in range(DRAWN):
+        parts = composed(f"request/{number}")
+        words = worded(parts, Random(f"request/{number}"))
+        said = f"{words.comment} {words.given}"
+        allowed = {*parts.names.values(), "h", "ax", "ay", "az"}
+        assert {*names_of(parts.formula)} <= allowed, parts.text
+        for each in parts.dims:
+            assert re.search(rf"\b{each.upper()}\b", said, re.I), (said, parts.text)
+        for name, type_ in parts.typed.items():
+            kinds = [*C_TYPES[type_], *TENSOR_TYPES[type_], *TYPE_NAMES[type_]]
+            listed = re.search(rf"\b{name}\b", words.given)
+            assert listed or any(kind.lower() in words.comment.lower() for kind in kinds), (said, parts.text)
+
+
+def test_one_array_is_read_and_written_where_a_request_is_in_place() -> None:
+    drawn_in_place = [parts for parts, _, _ in drawn("place") if parts.in_place or parts.adds]
+    assert len(drawn_in_place) > DRAWN // 50
+    for parts in drawn_in_place:
+        both = [each.name for each in arrays(parts.formula) if each.role == "in-out"]
+        assert len(both) == 1
+        signature = c_signature(parts.formula, Random(parts.text), {}, parts.operator.name)
+        assert not re.search(rf"const [\w: ]*\W*\b{both[0]}\b", signature), signature
 
 
 def test_sizes_are_called_as_the_words_have_them() -> None:

@@ -11,22 +11,28 @@ from warpwright.formulas.lexer import FormulaError
 from warpwright.formulas.model import Formula
 from warpwright.formulas.parser import parse
 from warpwright.formulas.printer import printed_in_one_line
-from warpwright.formulas.resolve import formula_of
+from warpwright.formulas.resolve import formula_of, resolve
 
 from warpwright_upskill.data.requests.catalogue import OPERATORS
 from warpwright_upskill.data.requests.clauses import AFTER, BEFORE, Clause
+from warpwright_upskill.data.requests.kinds import mixed, stored_otherwise
+from warpwright_upskill.data.requests.names import pool, wild
 from warpwright_upskill.data.requests.operators import Operator
 from warpwright_upskill.data.requests.phrases import filled
-from warpwright_upskill.data.requests.vocabulary import DIMS, ROLES
+from warpwright_upskill.data.requests.vocabulary import DIM_STYLES, DIMS
 
 FAMILIES = tuple(sorted({each.family for each in OPERATORS}))
 _SLOT = re.compile(r"\{(\w+)\}")
+_NAMED_DIM = re.compile(r"\[[A-Za-z](?:\w*\]|, )")
+"""A dimension that words name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """A formula and what it was composed of: enough to say it in words. `along` is the place of the dimension that is
-    worked along among `rank` ones. `names` fills the slots of words; `wild` where its names are no usual ones."""
+    worked along among `rank` ones. `names` fills the slots of words; `wild` where its names are no usual ones. `adds`:
+    the result is added to what its array holds. `dims` are those of the input where they are not the usual ones.
+    `typed` are arrays whose types do not follow from `type`."""
 
     operator: Operator
     text: str
@@ -41,6 +47,9 @@ class Parts:
     layout: str
     wild: bool
     in_place: bool = False
+    adds: bool = False
+    dims: tuple[str, ...] = ()
+    typed: dict[str, str] = field(default_factory=dict)
 
     @property
     def structure(self) -> str:
@@ -56,6 +65,8 @@ class Parts:
                 f"type={self.type}",
                 f"layout={self.layout}",
                 *(["in-place"] if self.in_place else []),
+                *(["adds"] if self.adds else []),
+                *([f"stored={','.join(sorted({*self.typed.values()}))}"] if self.typed else []),
             ]
         )
 
@@ -71,11 +82,11 @@ class _Names:
 
     def of(self, slot: str) -> str:
         if slot not in self.found:
-            pool = ROLES.get(slot, (slot,))
-            first = self.chance.choice(pool) if self.wild else pool[0]
+            usual = pool(slot)
+            first = wild(slot, self.chance) if self.wild else usual[0]
             free = (
                 each
-                for each in (first, *pool, *(f"{pool[0]}{number}" for number in range(2, 9)))
+                for each in (first, *usual, *(f"{usual[0]}{number}" for number in range(2, 9)))
                 if each not in self.taken
             )
             self.found[slot] = next(free)
@@ -101,7 +112,7 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
     """A composition with this operator. Raises FormulaError for one that makes no sense."""
     rank = chance.choice(operator.ranks) if operator.shape != "own" else 0
     along = chance.choices(range(rank - 1, -1, -1), (75, 20, 5, 0)[:rank])[0] if operator.shape == "rows" else rank - 1
-    dims = DIMS[rank]
+    dims = _dims(operator, rank, chance)
     number = "" if not dims else dims[0] if rank == 1 else f"{dims[0]} * {dims[1].upper()} + {dims[1]}"
     slots = {"F": ", ".join(dims), "j": "j", "n": number} | _places(dims)
     if operator.shape == "rows":
@@ -130,7 +141,7 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
         r"\{\w+\}", "", " ".join((operator.into, operator.value, operator.where, operator.more, *features.values()))
     )
     own_dims = {*dims, *re.findall(r"\b[a-z]\b", own_text)}
-    names.taken |= {*own_dims, *(each.upper() for each in own_dims)}
+    names.taken |= {*own_dims, *(each.upper() for each in own_dims), *re.findall(r"\b[A-Za-z_]\w*", own_text)}
     into = _Bound(names, slots | features).text(operator.into)
     own = _Bound(names, slots | features)
     bare = f"{names.of('x')}[{slots['F']}]" if rank else ""
@@ -149,17 +160,26 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
         if "{v0}" in each.text and len(result) > 24:
             raise FormulaError(operator.name, 0, "The value would be written twice.")
         result = _Bound(names, slots | behind).text(each.text.replace("{v}", result).replace("{v0}", f"({result})"))
-    in_place = operator.shape == "map" and operator.combine == "=" and not operator.primed and chance.random() < 0.08
+    alone = operator.combine == "=" and not operator.primed
+    overwrites = operator.shape == "map" or (operator.shape == "rows" and operator.into == "{F}")
+    in_place = alone and overwrites and chance.random() < (0.12 if operator.shape == "map" else 0.06)
+    adds = alone and not in_place and not operator.plain and _plain_index(into) and chance.random() < 0.04
     target = names.of("x") + "'" if in_place else (operator.primed and own.text(operator.primed)) or names.of("y")
-    equation = f"{target}[{into}] {operator.combine} {result}".replace("[]", "")
+    equation = f"{target}[{into}] {'+=' if adds else operator.combine} {result}".replace("[]", "")
     where = own.text(operator.where)
     more = own.text(operator.more)
     kind = chance.choice(operator.types) if operator.types and chance.random() < 0.4 else "f32"
     more = more.replace(": f32", f": {kind}")
     text = f"{more} {equation} {f'where {where}' if where else ''}"
     text = text.replace("[]", "").replace("[, ", "[").replace(", ]", "]")
-    layout, lines = _declared(operator, text, names, kind, chance, rank)
+    layout, lines, typed = _declared(operator, text, names, kind, chance, dims)
+    if adds and kind != "f32":
+        lines += f" {target}: {kind}"
     written = parse(f"{lines} {text}")
+    declared = {each.name for each in written.declarations}
+    low = kind if kind in ("f16", "bf16") and "f32" in typed.values() else ""
+    typed |= (otherwise := stored_otherwise(resolve(text, written), declared, low, chance))
+    written = parse(" ".join([lines, *(f"{name}: {type_}" for name, type_ in otherwise.items()), text]))
     line = printed_in_one_line(written)
     formula = formula_of(line)
     if kind == "f32" and operator.shape != "own" and names.found.get("x") in formula.tensors:
@@ -178,6 +198,9 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
         layout,
         names.wild,
         in_place,
+        adds,
+        dims if dims != DIMS[rank] else (),
+        typed,
     )
 
 
@@ -215,18 +238,41 @@ def _moved(value: str, slots: dict[str, str]) -> str:
     return re.sub(rf"(?<=[\[ ]){slots['c']}(?=[,\]])", "j", value)
 
 
-def _declared(operator: Operator, text: str, names: _Names, kind: str, chance: Random, rank: int) -> tuple[str, str]:
-    """A layout and the declarations of it and of the type of what is read. Results have the type of their values."""
+def _dims(operator: Operator, rank: int, chance: Random) -> tuple[str, ...]:
+    """The dimensions of the input: the usual ones, or others that nothing of the operator means otherwise."""
+    other = DIM_STYLES.get(rank, ())
+    if operator.shape == "own" or not other or chance.random() < 0.5 or _NAMED_DIM.search(" ".join(operator.says)):
+        return DIMS[rank]
+    text = " ".join((operator.into, operator.value, operator.where, operator.more, str(operator.features)))
+    own = {"j", *re.findall(r"\b[a-z]\b", re.sub(r"\{\w+\}", "", text))}
+    free = [each for each in other if not own & {*each}]
+    return chance.choice(free) if free and not own & {*DIMS[rank]} else DIMS[rank]
+
+
+def _plain_index(into: str) -> bool:
+    return re.fullmatch(r"\w+(, \w+)*", into.strip()) is not None
+
+
+def _declared(
+    operator: Operator, text: str, names: _Names, kind: str, chance: Random, dims: Sequence[str]
+) -> tuple[str, str, dict[str, str]]:
+    """A layout, the declarations of it and of the type of what is read, and what of that is not of `kind`. Results
+    have the type of their values."""
     formula = formula_of(text)
-    lines, layout = [], "row"
+    lines, layout, rank = [], "row", len(dims)
     x = names.found.get("x", "")
     declared = {each.name for each in parse(text).declarations}
     read = [each.name for each in formula.inputs if each.type == "f32" and each.name not in declared]
-    if rank >= 2 and not operator.plain and x in read and chance.random() < 0.08:
+    ranks = {each: len(formula.tensors[each].extents) for each in read}
+    most = max(ranks.values(), default=0)
+    beside = [each for each in read if each != x and (ranks[each] < most or each == names.found.get("res"))]
+    typed = mixed(beside, kind, chance) if len(beside) < len(read) else {}
+    if rank >= 2 and not operator.plain and x in read and x not in typed and chance.random() < 0.08:
         layout = chance.choice(("column", "strided") if rank == 2 else ("channels_last",) if rank == 4 else ("column",))
-        extents = ", ".join(each.upper() for each in DIMS[rank])
+        extents = ", ".join(each.upper() for each in dims)
         lines.append(f"{x}: {kind}[{extents}]" + ("(ld, 1)" if layout == "strided" else f" {layout}"))
         read.remove(x)
-    if kind != "f32":
-        lines += [f"{each}: {kind}" for each in read]
-    return layout, " ".join(lines)
+    lines += [f"{each}: {typed.get(each, kind)}" for each in read if typed.get(each, kind) != "f32"]
+    if kind == "f64":
+        lines += [f"{name}: f64" for name, type_ in formula.scalars.items() if type_ == "f32" and name not in declared]
+    return layout, " ".join(lines), typed

@@ -68,6 +68,24 @@ def roughened(text: str, protected: Collection[str], chance: Random) -> tuple[st
     return re.sub(r"\s+([,.;)])", r"\1", text).strip(), tuple(how)
 
 
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "eps": "ε", "epsilon": "ε", "sigma": "σ", "mu": "μ", "tau": "τ",
+    "theta": "θ", "rho": "ρ", "phi": "φ", "lambda_": "λ", "omega": "ω", "eta": "η", "kappa": "κ", "psi": "ψ",
+}  # fmt: skip
+
+
+def greek(text: str, names: Collection[str]) -> str:
+    """The text with Greek letters for those of the names that are called so.
+
+    >>> greek("alpha * x, alpha_0", {"alpha", "x"})
+    'α * x, alpha_0'
+    """
+    for each in names:
+        if each in GREEK:
+            text = re.sub(rf"\b{each}\b", GREEK[each], text)
+    return text
+
+
 def _starts_with_name(text: str, protected: Collection[str]) -> bool:
     first = _WORD.match(text)
     return first is None or first[0] in protected or not text.split(" ", 1)[0].isalpha()

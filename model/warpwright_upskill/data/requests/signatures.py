@@ -14,7 +14,7 @@ from random import Random
 
 from warpwright.formulas.model import Formula
 
-from warpwright_upskill.data.requests.given import Array, arrays, shape_of
+from warpwright_upskill.data.requests.given import Array, arrays, names_of, shape_of
 from warpwright_upskill.data.requests.vocabulary import C_TYPES, PACKED, TENSOR_TYPES
 
 INTEGERS = (
@@ -47,7 +47,7 @@ def c_signature(formula: Formula, chance: Random, sizes: Mapping[str, str], call
     given = arrays(formula, words if chance.random() < 0.7 else "")
     if chance.random() < 0.06:
         return _declared(formula, given, chance, sizes)
-    habit = _habit(given, chance)
+    habit = _habit(given, "T" in {*names_of(formula), *sizes.values()}, chance)
     pointers = [(each, _pointer(each, habit, sizes)) for each in given]
     comments = chance.choice(("/* [{}] */", "/* {} */", "/* ({}) */")) if chance.random() < 0.06 else ""
     if comments:
@@ -64,7 +64,7 @@ def c_signature(formula: Formula, chance: Random, sizes: Mapping[str, str], call
     return _headed(listed, habit, called, chance)
 
 
-def _habit(given: Sequence[Array], chance: Random) -> _Habit:
+def _habit(given: Sequence[Array], no_template: bool, chance: Random) -> _Habit:
     restrict = chance.choices(("", "__restrict__", "__restrict", "restrict"), (64, 27, 5, 4))[0]
     mark = (
         chance.choice((f"* {restrict} ", f"*{restrict} ", f" *{restrict} ", f" * {restrict} "))
@@ -79,7 +79,7 @@ def _habit(given: Sequence[Array], chance: Random) -> _Habit:
         spelled={name: chance.choice(among) for name, among in C_TYPES.items()},
         brackets=chance.choice(("[]", "[]", "extents")) if chance.random() < 0.05 and not restrict else "",
         packed=chance.random() < 0.5,
-        template=main if chance.random() < 0.05 else "",
+        template="" if no_template or chance.random() > 0.06 else main,
     )
 
 

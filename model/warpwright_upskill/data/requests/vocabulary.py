@@ -4,6 +4,23 @@ from __future__ import annotations
 
 DIMS = {0: (), 1: ("i",), 2: ("r", "c"), 3: ("b", "r", "c"), 4: ("n", "c", "h", "w")}
 """Dimensions of an array by its rank: what a formula calls them is no part of what is asked."""
+DIM_STYLES: dict[int, tuple[tuple[str, ...], ...]] = {
+    2: (
+        ("m", "n"), ("t", "d"), ("n", "d"), ("b", "d"), ("n", "c"), ("b", "c"), ("t", "c"), ("s", "d"), ("b", "n"),
+        ("h", "w"), ("b", "t"), ("n", "k"), ("m", "d"), ("l", "d"), ("n", "f"), ("b", "h"), ("p", "q"), ("u", "v"),
+        ("t", "e"), ("n", "m"), ("m", "k"), ("a", "b"), ("s", "h"), ("g", "d"), ("y", "x"), ("t", "v"), ("b", "v"),
+    ),
+    3: (
+        ("b", "t", "d"), ("b", "t", "c"), ("n", "l", "c"), ("b", "s", "h"), ("b", "n", "d"), ("b", "h", "t"),
+        ("c", "h", "w"), ("d", "h", "w"), ("g", "n", "d"), ("s", "b", "h"), ("b", "m", "n"), ("t", "h", "d"),
+        ("b", "l", "d"), ("n", "t", "f"), ("b", "c", "t"), ("z", "y", "x"), ("b", "t", "v"), ("e", "n", "d"),
+    ),
+    4: (
+        ("b", "h", "t", "d"), ("b", "c", "h", "w"), ("b", "t", "h", "d"), ("n", "h", "w", "c"), ("b", "s", "h", "d"),
+        ("b", "g", "t", "d"), ("b", "d", "h", "w"), ("n", "d", "h", "w"),
+    ),
+}  # fmt: skip
+"""Others, which the words or what is given name: `x is [B, T, D]`."""
 
 ROLES: dict[str, tuple[str, ...]] = {
     "x": (
@@ -146,6 +163,21 @@ TYPE_WORDS: dict[str, tuple[str, ...]] = {
     "c64": ("complex64", "float2 complex numbers", "cuFloatComplex", "single-precision complex"),
     "c128": ("complex128", "double complex", "cuDoubleComplex"),
 }
+TYPE_NAMES: dict[str, tuple[str, ...]] = {
+    "f32": ("fp32", "float", "float32", "float", "single precision", "f32"),
+    "f16": ("fp16", "half", "float16", "__half", "half precision", "f16"),
+    "bf16": ("bf16", "bfloat16", "__nv_bfloat16"),
+    "f64": ("double", "fp64", "float64", "double precision", "f64"),
+    "i8": ("int8", "int8_t", "signed char"),
+    "i16": ("int16", "short"),
+    "i32": ("int32", "int", "32-bit int", "int32_t", "i32", "plain int"),
+    "i64": ("int64", "long long", "int64_t", "64-bit int", "torch.long", "i64"),
+    "u8": ("uint8", "unsigned char", "uint8_t", "u8", "byte"),
+    "u32": ("uint32", "unsigned int", "uint32_t", "u32"),
+    "u64": ("uint64", "uint64_t"),
+    "bool": ("bool",),
+}
+"""A type behind `is`, before a noun or in parentheses."""
 C_TYPES: dict[str, tuple[str, ...]] = {
     "f32": ("float",),
     "f64": ("double",),
@@ -215,18 +247,3 @@ SIZES: dict[str, tuple[str, ...]] = {
     "G": ("G", "groups", "num_groups"),
 }
 """What extents are called where the words do not say it. A dimension of one letter in capitals is in the formula."""
-
-LETTERS = {
-    1: (("N",), ("n",), ("L",)),
-    2: (("M", "N"), ("B", "D"), ("T", "D"), ("rows", "cols"), ("N", "C"), ("S", "H")),
-    3: (
-        ("B", "T", "D"),
-        ("B", "S", "H"),
-        ("N", "L", "C"),
-        ("batch", "seq", "hidden"),
-        ("B", "M", "N"),
-        ("b", "n", "d"),
-    ),
-    4: (("N", "C", "H", "W"), ("B", "C", "H", "W"), ("B", "H", "T", "D")),
-}
-"""What people call the extents of an array in words."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
 from warpwright_upskill.data.requests.axis import axis_words
 from warpwright_upskill.data.requests.compose import Parts
-from warpwright_upskill.data.requests.given import names_of, sizes_called
-from warpwright_upskill.data.requests.noise import roughened
+from warpwright_upskill.data.requests.context import surrounded
+from warpwright_upskill.data.requests.given import arrays, names_of, sizes_called
+from warpwright_upskill.data.requests.noise import greek, roughened
 from warpwright_upskill.data.requests.phrasebook import (
+    ADDED,
     DEMANDS,
+    IN_PLACE,
     LAYOUTS,
     LEADS,
     NOUNS,
@@ -22,7 +26,7 @@ from warpwright_upskill.data.requests.phrasebook import (
 )
 from warpwright_upskill.data.requests.phrases import chosen, filled, tidy
 from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
-from warpwright_upskill.data.requests.vocabulary import LETTERS, TYPE_WORDS
+from warpwright_upskill.data.requests.told import names_told, shapes_told, types_told
 
 _SLOT = re.compile(r"\{(\w+)\}")
 CODE = re.compile(r"[(\[*^.@]\{x0?\}|\{x0?\}[\[.*^@']|\{x0?\} [*/@-]|[*/@-] \{x0?\}|torch|F\.")
@@ -51,29 +55,30 @@ def worded(parts: Parts, chance: Random) -> Words:
     for each in clauses:
         comment += each if each.startswith(",") else chance.choice((", ", ", ", " ", "; ", " - ")) + each
     clauses = [filled(each, slots | features) for each in missing]
-    form = chance.choices(("none", "c", "torch"), (40, 40, 20))[0]
-    sizes = sizes_called(parts.formula, chance, comment)
+    sizes = sizes_called(parts.formula, chance, comment, own=bool(parts.dims))
+    clauses += _unused(parts, sizes, chance)
+    form = chance.choices(("none", "c", "torch"), (36, 46, 18))[0]
     signature = {"c": c_signature, "torch": torch_signature}.get(form)
     given = signature(parts.formula, chance, sizes, parts.operator.name, comment) if signature else ""
-    if parts.type not in ("f32",) and not _says_type(parts, comment) and (not given or chance.random() < 0.4):
-        clauses.append(chance.choice(TYPE_WORDS.get(parts.type, (parts.type,))))
-    elif parts.type == "f32" and _reads(parts, "f32") and chance.random() < 0.06:
-        clauses.append(chance.choice(TYPE_WORDS["f32"]))
+    clauses += types_told(parts, given, comment, chance)
     if parts.layout != "row":
         clauses.append(filled(chosen(LAYOUTS[parts.layout], chance), slots))
-    if parts.in_place:
-        clauses.append(
-            chance.choice(("in place", "in-place", "overwrite the input", "write the result back", "inplace update"))
-        )
-    if _shape_needed(parts, comment) and (form != "torch") and not (form == "c" and chance.random() < 0.3):
-        clauses.append(_shape(parts, chance))
-    unsaid = [
-        each
-        for each in names_of(parts.formula)
-        if not re.search(rf"\b{re.escape(each)}\b", f"{comment} {clauses} {given}")
-    ]
+    if parts.in_place and (form != "c" or len(arrays(parts.formula)) > 1 or chance.random() < 0.6):
+        clauses.append(filled(chosen(chance.choice(IN_PLACE), chance), slots))
+    result = next(iter(parts.formula.outputs)).name
+    if parts.adds:
+        clauses.append(filled(chosen(chance.choice(ADDED), chance), {"y": result}))
+    before = ""
+    if _shape_wanted(parts, comment, given, sizes, chance):
+        shapes = shapes_told(parts, sizes, chance, results=bool(given) or not parts.wild or chance.random() < 0.4)
+        if chance.random() < 0.35:
+            before = chance.choice(("{}. ", "{}: ", "given {}, ", "{}; ", "{} - ", "{}. ", "with {}: ")).format(shapes)
+        else:
+            clauses.append(shapes)
+    said = f"{before} {comment} {clauses} {given}"
+    unsaid = [each for each in names_of(parts.formula) if not re.search(rf"\b{re.escape(each)}\b", said)]
     if unsaid and (parts.wild or any(each not in USUAL for each in unsaid)):
-        clauses.append(_named(parts, unsaid, chance))
+        clauses.append(names_told(parts.formula, unsaid, chance))
     constraints = tuple(chance.sample(DEMANDS, chance.choices((0, 1, 2), (72, 22, 6))[0]))
     clauses += constraints
     if chance.random() < 0.5:
@@ -82,10 +87,39 @@ def worded(parts: Parts, chance: Random) -> Words:
         comment += _joined(each, chance)
     verb = comment.split(" ", 1)[0].lower() in VERBS
     leads = SENTENCE_LEADS if comment.startswith("^") else VERB_LEADS if verb else LEADS
-    comment = tidy(chosen(chance.choice(leads), chance) + comment.removeprefix("^"))
-    protected = {*names_of(parts.formula)}
-    comment, how = roughened(comment, protected, chance)
-    return Words(comment, given, constraints, " ".join((form, *how)))
+    comment = tidy(before + chosen(chance.choice(leads), chance) + comment.removeprefix("^"))
+    protected = {*names_of(parts.formula), *sizes.values()}
+    comment, roughly = roughened(comment, protected, chance)
+    if chance.random() < 0.08:
+        comment = greek(comment, {each for each in names_of(parts.formula) if each in USUAL or each in given})
+    comment, around = surrounded(comment, chance)
+    return Words(comment, given, constraints, " ".join((form, *roughly, *around)))
+
+
+def _unused(parts: Parts, sizes: dict[str, str], chance: Random) -> list[str]:
+    """Sometimes one more whole number for the signature, which the formula does not need, and what is said of it."""
+    taken = {*names_of(parts.formula), *sizes.values()}
+    x = parts.names.get("x", "")
+    if chance.random() < 0.03:
+        name = chance.choice(
+            ("num_sms", "device_id", "max_len", "n_threads", "block_size", "grid", "n_iter", "nblocks")
+        )
+        if name not in taken:
+            sizes[""] = name
+    elif x and parts.rank >= 2 and parts.layout == "row" and parts.dims and chance.random() < 0.08:
+        name = chance.choice((f"ld{x}", f"{x}_stride", "stride", "pitch", "row_stride", "lda", "ldx"))
+        row = sizes.get(parts.dims[-1].upper(), "")
+        if row and name not in taken:
+            sizes[""] = name
+            told = (
+                "{0} equals {1}",
+                "{0} == {1}",
+                "rows are contiguous, so {0} = {1}",
+                "{0} is just {1} here",
+                "dense, {0} = {1}",
+            )
+            return [chance.choice(told).format(name, row)]
+    return []
 
 
 def _joined(clause: str, chance: Random) -> str:
@@ -105,14 +139,6 @@ def _says(phrase: str, feature: str) -> bool:
     return any(f"{{{each}}}" in phrase for each in slots)
 
 
-def _reads(parts: Parts, kind: str) -> bool:
-    return any(each.type == kind for each in parts.formula.inputs)
-
-
-def _says_type(parts: Parts, comment: str) -> bool:
-    return any(each in comment for each in TYPE_WORDS.get(parts.type, ()))
-
-
 def _slots(parts: Parts, code: bool, chance: Random) -> dict[str, str]:
     """What the words of this composition are filled with."""
     names = dict(parts.names)
@@ -127,56 +153,16 @@ def _slots(parts: Parts, code: bool, chance: Random) -> dict[str, str]:
     return slots
 
 
-def _shape_needed(parts: Parts, comment: str) -> bool:
-    """Whether the words do not say the rank that the operator is not usually asked for with."""
-    if not parts.rank:
+def _shape_wanted(parts: Parts, comment: str, given: str, sizes: Mapping[str, str], chance: Random) -> bool:
+    """Whether to tell shapes: always where neither the words nor what is given show the rank or its dimensions."""
+    told = f"{comment} {given}"
+    if not all(re.search(rf"\b{sizes[each.upper()]}\b", told) for each in parts.dims):
+        return True
+    if re.search(r"\[[^\]]*,.*\]|NCHW|NHWC|\b[1234]-?d\b|\(\w+(, \w+)+\)", comment):
         return False
+    if not parts.rank:
+        return chance.random() < 0.15
     usual = 1 if parts.operator.shape == "map" and 1 in parts.operator.ranks else 2
-    return parts.rank != usual and not re.search(r"\[.*,.*\]|NCHW|[1234]d", comment)
-
-
-def _shape(parts: Parts, chance: Random) -> str:
-    x = parts.names.get("x") or next(iter(parts.names.values()))
-    letters = chance.choice(LETTERS[parts.rank])
-    listed = ", ".join(letters)
-    ways = [
-        f"{x} is [{listed}]",
-        f"{x}: ({listed})",
-        f"shape [{listed}]",
-        f"{x} has shape ({listed})",
-        f"{x} of shape {listed.replace(', ', ' x ')}",
-        f"{parts.rank}d",
-        f"{x} is {parts.rank}-dimensional",
-        f"tensors are {listed.replace(', ', ' x ')}",
-        f"[{listed}] tensors",
-    ]
-    if parts.rank == 1:
-        ways = [f"{x} is a vector", f"{x} has n elements", "1d", f"{x}[n]"]
-    if parts.rank == 2:
-        ways += [f"{x} is a {letters[0]} x {letters[1]} matrix", f"{x} is a matrix", "2d"]
-    return chance.choice(ways)
-
-
-def _named(parts: Parts, unsaid: list[str], chance: Random) -> str:
-    """The names that the words have not told."""
-    results = {each.name for each in parts.formula.tensors.values() if each.role != "in"}
-    told = []
-    for each in unsaid:
-        if each in results:
-            told.append(
-                chance.choice(
-                    (
-                        f"output {each}",
-                        f"result in {each}",
-                        f"write to {each}",
-                        f"store it in {each}",
-                        f"into {each}",
-                        f"{each} is the output",
-                    )
-                )
-            )
-        elif each in parts.formula.scalars:
-            told.append(chance.choice((f"{each} is a scalar", f"scalar {each}", f"parameter {each}")))
-        else:
-            told.append(chance.choice((f"input {each}", f"{each} is the input", f"read from {each}", f"array {each}")))
-    return ", ".join(told)
+    if parts.rank != usual and (not given or chance.random() < 0.5):
+        return True
+    return chance.random() < 0.12
