@@ -76,7 +76,7 @@ def test_a_request_tells_what_its_formula_has() -> None:
         parts = composed(f"request/{number}")
         words = worded(parts, Random(f"request/{number}"))
         said = f"{words.comment} {words.given}"
-        allowed = {*parts.names.values(), *re.findall(r"[a-z]\w*", parts.operator.more)}
+        allowed = {*parts.names.values(), *re.findall(r"[a-z]\w*", parts.operator.more + parts.operator.primed)}
         assert {*names_of(parts.formula)} <= allowed, parts.text
         for each in parts.dims:
             assert re.search(rf"\b{each.upper()}\b", said, re.I), (said, parts.text)
