@@ -6,14 +6,20 @@ import re
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 from warpwright.assist.formula_task import read_formula
 from warpwright.formulas.model import Formula
-from warpwright.formulas.tree import Load, walk
+from warpwright.formulas.numpy_inputs import drawn
+from warpwright.formulas.numpy_reference import evaluate
+from warpwright.formulas.tree import Load, Name, Reduce, walk
 from warpwright_upskill.admission import refusal
 from warpwright_upskill.data.render import render
 from warpwright_upskill.data.requests.spelled.frames import FRAMES
+from warpwright_upskill.data.requests.spelled.notation import Notation
+from warpwright_upskill.data.requests.spelled.numpy_like import Whole
 from warpwright_upskill.data.requests.spelled.request import said
+from warpwright_upskill.data.requests.spelled.shapes import sizes_of
 from warpwright_upskill.data.requests.spelled.sketch import Sketch, sketched
 from warpwright_upskill.data.spelled import examples, part
 from warpwright_upskill.data.splits import side_of_sketch, sketch_pairs
@@ -62,7 +68,7 @@ def test_types_and_what_lies_outside_are_told(sketches: list[Sketch]) -> None:
                 r"zero|0 outside|0|edge|border|nearest|clamp|periodic|wrap|modulo|circular|mirror|reflect|replicate"
             )
             assert re.search(pattern, told), told
-        assert "None" not in told and "|>" not in told and "  " not in words.comment
+        assert "= None" not in told and "|>" not in told and "  " not in words.comment
 
 
 def test_one_formula_has_several_wordings(sketches: list[Sketch]) -> None:
@@ -94,3 +100,81 @@ def test_pairs_that_are_held_out_are_not_trained_on(sketches: list[Sketch]) -> N
     held = [each for each in sketches if side_of_sketch(each) == HELD_OUT]
     assert 0.02 < len(held) / len(sketches) < 0.4
     assert not any(trained.issuperset(sketch_pairs(each)) for each in held)
+
+
+def inputs(sketch: Sketch) -> tuple[dict[str, np.ndarray], dict[str, float], dict[str, int]]:
+    sizes = dict(zip(sketch.formula.sizes, (4, 5, 3, 6, 7, 2, 8), strict=False))
+    arrays, scalars = drawn(sketch.formula, sizes, 3)
+    return (
+        {name: np.asarray(each, float if each.dtype.kind == "f" else each.dtype) for name, each in arrays.items()},
+        scalars,
+        sizes,
+    )
+
+
+def agree(sketch: Sketch, found: dict[str, object]) -> bool:
+    arrays, scalars, sizes = inputs(sketch)
+    expected = evaluate(sketch.formula, arrays, scalars, sizes)
+    return all(np.allclose(np.asarray(found[name], float), each, 1e-6, 1e-6) for name, each in expected.items())
+
+
+def test_array_expressions_compute_what_their_formulas_do() -> None:
+    checked = 0
+    for number in range(900):
+        sketch = sketched(f"arrays/{number}")
+        whole = Whole(sizes_of(sketch).dims, Random(number))
+        equations = sorted(sketch.written.equations, key=lambda each: not each.temporary)
+        try:
+            lines = [whole.statement(each) for each in equations]
+        except NotImplementedError:
+            continue
+        if whole.torch or any(each.combine for each in equations):
+            continue
+        arrays, scalars, _ = inputs(sketch)
+        names = sizes_of(sketch).symbols
+        scope = {**arrays, **scalars, "np": np, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "logsumexp": logsumexp}
+        scope |= {word: inputs(sketch)[2][name] for name, word in names.items()}
+        exec("\n".join(lines), scope)
+        assert agree(sketch, scope), (sketch.text, lines)
+        checked += 1
+    assert checked > 100
+
+
+def logsumexp(x: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    return np.log(np.sum(np.exp(x), axis=axis))
+
+
+def test_expressions_with_indices_compute_what_their_formulas_do() -> None:
+    checked = 0
+    for number in range(600):
+        sketch, chance = sketched(f"indices/{number}"), Random(number)
+        (equation, *more) = sketch.written.equations
+        nodes = list(walk(equation.value))
+        if more or equation.combine or any(isinstance(each, Reduce) for each in nodes):
+            continue
+        if any(isinstance(each, Load) and each.outside for each in nodes):
+            continue
+        notation = Notation(sizes_of(sketch).dims, chance)
+        notation.choice, notation.squared = 1, "{0}**2"
+        text = notation.expr(equation.value)
+        arrays, scalars, sizes = inputs(sketch)
+        scope: dict[str, object] = {**SCALAR_FUNCTIONS, **arrays, **scalars}
+        scope |= {word: sizes[name] for name, word in sizes_of(sketch).symbols.items()}
+        expected = evaluate(sketch.formula, arrays, scalars, sizes)[equation.name]
+        dims = [each.name for each in equation.index if isinstance(each, Name)]
+        for place in np.ndindex(expected.shape):
+            found = eval(text, scope, dict(zip(dims, place, strict=True)))
+            assert np.allclose(found, expected[place], 1e-6, 1e-6), (sketch.text, text)
+        checked += 1
+    assert checked > 100
+
+
+SCALAR_FUNCTIONS: dict[str, object] = {
+    **{name: getattr(np, name) for name in ("exp", "log", "tanh", "sin", "cos", "sqrt", "floor")},
+    "inf": np.inf,
+    "round": np.rint,
+    "clamp": np.clip,
+    "relu": lambda x: max(x, 0.0),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "rsqrt": lambda x: x**-0.5,
+}

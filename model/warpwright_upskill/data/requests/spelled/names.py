@@ -34,7 +34,7 @@ THEMES = (
     Theme("img I0 I1 frame", "kern row_gain col_gain w", "lam tau contrast gamma", "out dst edge I_out"),
     Theme("logits targets pred scores", "gamma beta cls_w mask_w", "tau margin eps label_s", "loss probs grad out"),
     Theme("price qty ret spread", "rate vol strike fee", "r0 sigma K0 maturity", "pnl value risk cost"),
-    Theme("T rho phi psi", "kappa src_t sink area", "dt dx2 nu omega", "T_new rhs flux phi_out"),
+    Theme("theta rho phi psi", "kappa src_t sink area", "dt dx2 nu omega", "T_new rhs flux phi_out"),
     Theme("user item emb ctx", "bias_u bias_i deg norm_w", "reg lr mu0 decay", "score rating out upd"),
     Theme("obs model resid truth", "sigma weight_n prior err", "lam delta n0 prior_s", "chi2 ll stat out"),
     Theme("d_in d_a d_b d_c", "d_w d_bias d_scale d_s", "alpha beta eps limit", "d_out d_y d_res d_dst"),

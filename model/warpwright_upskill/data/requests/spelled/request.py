@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from random import Random
 
 from warpwright.formulas.model import Formula
+from warpwright.formulas.parser import parse
+from warpwright.formulas.resolve import resolve
 from warpwright.formulas.tree import Equation, Load, Name, Reduce, walk
 
 from warpwright_upskill.data.requests.phrasebook import DEMANDS
 from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
 from warpwright_upskill.data.requests.spelled.loops import LOOPED, Code, loops
 from warpwright_upskill.data.requests.spelled.notation import NOTATIONS, Latex, Subscripts
+from warpwright_upskill.data.requests.spelled.numpy_like import Whole
+from warpwright_upskill.data.requests.spelled.plain import Plain
 from warpwright_upskill.data.requests.spelled.shapes import (
     Sizes,
     longer_words,
@@ -30,7 +34,28 @@ _LEADS = ("",) * 7 + (
     "fused: ", "step: ", "we need ", "formula: ",
 )  # fmt: skip
 _LOOP_LEADS = ("",) * 4 + ("on the GPU: ", "port this loop: ", "same as ", "parallelise: ", "kernel for this loop: ")
-_WEIGHTS = {"brackets": 24, "subscripts": 20, "functions": 8, "unicode": 11, "latex": 13, "loops": 14}
+_WEIGHTS = {
+    "brackets": 24,
+    "subscripts": 20,
+    "functions": 8,
+    "unicode": 11,
+    "latex": 13,
+    "loops": 14,
+    "numpy": 30,
+    "words": 60,
+}
+WHOLE = ("numpy", "words")
+"""Without indices."""
+_WORD_LEADS = ("",) * 6 + (
+    "kernel: ",
+    "need a kernel: ",
+    "TODO: ",
+    "// ",
+    "cuda: ",
+    "what I need: ",
+    "one fused kernel: ",
+)
+_PLAIN_DIMS = ("i", "j", "k", "l", "m", "n", "p", "q")
 _SPARE = "acc tot s0 s1 s2 part t0 t1"
 
 
@@ -49,21 +74,15 @@ class Said:
 def said(sketch: Sketch, chance: Random) -> Said:
     """The request in other words for each state of `chance`."""
     sizes = sizes_of(sketch)
-    for _ in range(20):
-        form = chance.choices(tuple(_WEIGHTS), tuple(_WEIGHTS.values()))[0]
-        try:
-            statement = stated(sketch, sizes, form, chance)
-        except NotImplementedError:
-            continue
-        break
+    form, statement = _first_that_can(sketch, sizes, chance)
+    whole = form in WHOLE
+    ranked = any(len(shape) > 1 for shape in sizes.arrays.values())
     declared = chance.choices(("c", "torch", "prose", "none"), (45, 12, 27, 16))[0]
     given, told = _given(sketch, sizes, declared, statement, chance)
-    clauses = [
-        *outside_words(sketch, chance),
-        *type_words(sketch, told, chance),
-        *_roles(sketch, chance),
-    ]
-    shapes = shape_words(sketch, sizes, chance) if declared == "prose" or (form == "loops" and not given) else ""
+    shaped = declared == "prose" or (form == "loops" and not given)
+    shaped |= whole and ranked and not (declared == "torch" and "[" in given)
+    shapes = shape_words(sizes, chance) if shaped else ""
+    clauses = [*outside_words(sketch, chance), *type_words(sketch, told, chance), *_roles(sketch, chance)]
     if not shapes:
         clauses += longer_words(sketch, sizes, chance)
     if not shapes and declared != "torch" and (sized := _sizes_in_words(sketch, sizes, chance)):
@@ -72,27 +91,62 @@ def said(sketch: Sketch, chance: Random) -> Said:
     clauses += constraints
     if chance.random() < 0.5:
         chance.shuffle(clauses)
-    lead = chance.choice(_LEADS) if form != "loops" else chance.choice(_LOOP_LEADS)
-    if statement.startswith(("let ", "first ")):
-        lead = ""
-    text = f"{lead}{statement}"
+    text = _led(form, statement, chance)
     if shapes:
-        ways = [
-            f"{shapes}. {text}",
-            f"{shapes}; {text}",
-            f"{text}, {shapes}",
-            f"{text}. {shapes}",
-            f"{text} ({shapes})",
-        ]
-        ways.append(
-            f"{text}, where {shapes}" if re.search(r" (is|are|has|have) ", shapes) else f"with {shapes}: {text}"
-        )
+        ways = [f"{text}. {shapes}", f"{text}; {shapes}", f"{text} ({shapes})"]
+        ways += [f"{shapes}. {text}", f"{shapes}; {text}"] if not text.startswith("//") else []
+        ways += [f"{text}, {shapes}"] if form != "words" else []
+        if re.search(r" (is|are|has|have) ", shapes):
+            ways.append(f"{text}, where {shapes}")
+        elif not text.startswith("//"):
+            ways.append(f"with {shapes}: {text}")
         text = chance.choice(ways)
     for each in clauses:
         text += chance.choice((", ", ", ", "; ", ". ")) + each if not each.startswith("(") else f" {each}"
     if chance.random() < 0.2:
         text += "."
-    return Said(_tidy(text), given, constraints, f"{form} {declared}", sketch.formula)
+    formula = sketch.formula
+    if whole and "einsum" not in statement:
+        formula = _renamed(sketch, sizes if shapes or declared == "torch" else None)
+    return Said(_tidy(text), given, constraints, f"{form} {declared}", formula)
+
+
+def _first_that_can(sketch: Sketch, sizes: Sizes, chance: Random) -> tuple[str, str]:
+    """A notation that can say the formula, and the formula in it."""
+    while True:
+        form = chance.choices(tuple(_WEIGHTS), tuple(_WEIGHTS.values()))[0]
+        try:
+            return form, stated(sketch, sizes, form, chance)
+        except NotImplementedError:
+            continue
+
+
+def _led(form: str, statement: str, chance: Random) -> str:
+    if form == "loops":
+        return f"{chance.choice(_LOOP_LEADS)}{statement}"
+    if form == "words":
+        return f"{chance.choice(_WORD_LEADS)}{statement}"
+    lead = "" if statement.startswith(("let ", "first ")) else chance.choice(_LEADS)
+    return f"{lead}{statement}"
+
+
+def _renamed(sketch: Sketch, sizes: Sizes | None) -> Formula:
+    """The formula with dimensions that a request without indices lets one expect: those of its sizes, else i, j, k."""
+    taken = {*sketch.formula.tensors, *sketch.formula.scalars, *(each.name for each in sketch.written.equations)}
+    names: dict[str, str] = {}
+    order = sorted(sketch.formula.dims, key=lambda each: list(sketch.sizes).index(each))
+    for dim in order:
+        size = sizes.dims[dim] if sizes else ""
+        wanted = [size.lower()] if len(size) == 1 and size.isalpha() else []
+        free = (
+            each
+            for each in (*wanted, *_PLAIN_DIMS)
+            if each not in {*names.values()} and not {each, each.upper()} & taken
+        )
+        names[dim] = next(free)
+    names |= {dim.upper(): name.upper() for dim, name in names.items()}
+    text = re.sub(r"\b[A-Za-z]\b", lambda found: names.get(found[0], found[0]), sketch.text)
+    return resolve(text, parse(text))
 
 
 def stated(sketch: Sketch, sizes: Sizes, form: str, chance: Random) -> str:
@@ -102,6 +156,8 @@ def stated(sketch: Sketch, sizes: Sizes, form: str, chance: Random) -> str:
     stages = [each for each in written.equations if each.temporary]
     if form == "loops":
         return _loops(sketch, sizes, (*stages, *results), chance)
+    if form in WHOLE:
+        return _whole(sketch, sizes, form, stages, results, chance)
     notation = {each.name: each for each in NOTATIONS}[form](sizes.dims, chance)
     names = [*sketch.formula.tensors, *(each.name for each in stages)]
     if (
@@ -124,6 +180,27 @@ def stated(sketch: Sketch, sizes: Sizes, form: str, chance: Random) -> str:
         )
         return chance.choice(ways)
     return f"{main}{every}"
+
+
+def _whole(
+    sketch: Sketch, sizes: Sizes, form: str, stages: Sequence[Equation], results: Sequence[Equation], chance: Random
+) -> str:
+    """The equations without indices: as array expressions, or in words."""
+    if len({*sizes.dims.values()} - {""}) < len({*map(str, sketch.formula.dims.values())}):
+        raise NotImplementedError("sizes of one name")
+    if form == "words":
+        words = Plain(sizes.dims, chance)
+        return chance.choice((". ", "; then ", ". Then ")).join(words.statement(each) for each in (*stages, *results))
+    arrays = Whole(sizes.dims, chance)
+    main = "; ".join(arrays.statement(each) for each in results)
+    if not stages:
+        return main
+    behind = "; ".join(arrays.statement(each) for each in stages)
+    return chance.choice((f"{behind}; {main}", f"{behind}; {main}", f"{main} where {behind}")) + (
+        ""
+        if len(results) > 1 or chance.random() < 0.3
+        else f" ({' and '.join(each.name for each in stages)} temporary)"
+    )
 
 
 def _for_all(each: Equation, sizes: Sizes, chance: Random) -> str:
@@ -167,14 +244,10 @@ def _loops(sketch: Sketch, sizes: Sizes, equations: Sequence[Equation], chance: 
 def _given(sketch: Sketch, sizes: Sizes, form: str, words: str, chance: Random) -> tuple[str, frozenset[str]]:
     """What stands beside the request, and the names whose types it tells."""
     formula = sketch.formula
-    called = {
-        name: word or f"{name.split('_size')[0]}_{chance.choice(('len', 'size', 'n'))}"
-        for name, word in sizes.symbols.items()
-    }
     if form == "c":
-        return c_signature(formula, chance, called, words=words), frozenset((*formula.tensors, *formula.scalars))
+        return c_signature(formula, chance, sizes.symbols, words=words), frozenset((*formula.tensors, *formula.scalars))
     if form == "torch":
-        text = torch_signature(formula, chance, called, words=words)
+        text = torch_signature(formula, chance, sizes.symbols, words=words)
         return text, frozenset(name for name in formula.tensors if re.search(rf"\b{name}\b", text))
     return "", frozenset()
 
@@ -200,7 +273,7 @@ def _roles(sketch: Sketch, chance: Random) -> list[str]:
         said.append(
             chance.choice((f"outputs {both}", f"two outputs: {', '.join(outputs)}", f"{both} are both written"))
         )
-    elif chance.random() < 0.08:
+    elif chance.random() < 0.08 and outputs[0] != "output":
         said.append(chance.choice(("{} is the output", "output {}", "write to {}")).format(outputs[0]))
     return said
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -61,9 +61,13 @@ _OUTSIDE = {
 }
 
 
+_SPARE = ("V", "S", "Q", "num_entries", "n_src", "n_dst", "n_other")
+"""What sizes are called that no dimension tells, as those of tables."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`dims` is how far each dimension goes, `arrays` the shape of each array; "" stands for a size without a name."""
+    """`dims` is how far each dimension goes, `arrays` the shape of each array, `symbols` what each size is called."""
 
     dims: dict[str, str]
     arrays: dict[str, tuple[str, ...]]
@@ -72,28 +76,26 @@ class Sizes:
 
 def sizes_of(sketch: Sketch) -> Sizes:
     formula = sketch.formula
+    taken = {*formula.tensors, *formula.scalars, *sketch.sizes.values(), *(each.upper() for each in formula.dims)}
+    spare = (each for each in _SPARE if each not in taken)
     symbols = {}
     for name in formula.sizes:
-        word = sketch.sizes.get(name.lower(), "") if len(name) == 1 else ""
-        symbols[name] = word
+        symbols[name] = sketch.sizes[name.lower()] if len(name) == 1 else next(spare)
     dims = {name: _said(extent, symbols) for name, extent in formula.dims.items()}
     arrays = {each.name: tuple(_said(extent, symbols) for extent in each.extents) for each in formula.tensors.values()}
     return Sizes(dims, arrays, symbols)
 
 
 def _said(extent: Expr, symbols: Mapping[str, str]) -> str:
-    names = [node.name for node in walk(extent) if isinstance(node, Name)]
-    if any(not symbols.get(each) for each in names):
-        return ""
     return shown(rebuilt(extent, lambda each: Name(symbols[each.name]) if isinstance(each, Name) else each))
 
 
-def shape_words(sketch: Sketch, sizes: Sizes, chance: Random, chosen_names: Sequence[str] = ()) -> str:
+def shape_words(sizes: Sizes, chance: Random) -> str:
     """`A is M x K, w has K entries`: the shapes of arrays in prose, with habits that stay; "" where there are none."""
     style = chance.randrange(6)
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, shape in sizes.arrays.items():
-        if shape and all(shape) and (not chosen_names or name in chosen_names):
+        if shape:
             groups.setdefault(shape, []).append(name)
     said = []
     for shape, names in groups.items():
@@ -186,7 +188,7 @@ def longer_words(sketch: Sketch, sizes: Sizes, chance: Random) -> list[str]:
     said = []
     for tensor in sketch.formula.tensors.values():
         shape = sizes.arrays[tensor.name]
-        if not all(shape) or all(isinstance(each, Name) for each in tensor.extents):
+        if all(isinstance(each, Name) for each in tensor.extents):
             continue
         if len(shape) > 1:
             crossed = " x ".join(f"({each})" if " " in each else each for each in shape)
