@@ -73,6 +73,10 @@ e[b, i, j] = exp(s[b, i, j] - m[b, i])""",
         "x: f32[N, C]\nloss = mean[n] (x[n, label[n]] * w[n] if label[n] >= 0 else 0)",
         [{"N": 3, "C": 4}, {"N": 5000, "C": 3}, {"N": 5001, "C": 2}],
     ),
+    "column sums beside a row's numbers": (
+        "dw[c] = sum[r] dy[r, c] * (x[r, c] - mu[r]) * rstd[r]\ndb[c] = sum[r] dy[r, c]",
+        [{"R": r, "C": c} for r, c in ((5, 7), (4099, 9), (4100, 40))],
+    ),
     "column sum": ("y[c] = sum[r] x[r, c]", [{"R": r, "C": c} for r, c in ((1, 1), (5, 7), (600, 120), (701, 97))]),
     "column softmax": (
         "p[r, c] = exp(x[r, c] - m[c]) / sum[r] exp(x[r, c] - m[c]) where m[c] = max[r] x[r, c]",
@@ -270,6 +274,11 @@ def test_the_rules_give_legal_schedules_that_hold_the_row() -> None:
             assert not any(legal(formula, shape, each) for each in found)
             assert found[-1].keep == "reload"
             assert found[0].keep == "shared" if length > 8192 else found[0].capacity >= length
+
+
+def test_what_is_read_for_each_row_alone_does_not_say_how_a_matrix_lies() -> None:
+    text, _ = CASES["column sums beside a row's numbers"]
+    assert "load_pack<kVector>(dy + r * C + column)" in file_text(written(formula_of(text), "tried"))
 
 
 def test_a_search_tries_schedules_of_the_formulas_shape() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from warpwright.formulas.bounds import Polynomial, polynomial
 from warpwright.formulas.model import Formula, Stage
@@ -84,10 +85,13 @@ def _round(formula: Formula, pending: list[Stage], after: list[Stage]) -> Round 
     scope = Scope(replace(formula, stages=(*formula.stages,)))
     loads = [n for s in pending for n in walk(s.value) if isinstance(n, Load) and varies(n.index, (*dims, *over))]
     arrays = [n for n in loads if varies(n.index, over)]
-    for inner, own in ((True, over), (False, dims)):
+    ranks = [sum(varies(n.index, (each,)) for each in (*dims, *over)) for n in arrays]
+    largest = [n for n, rank in zip(arrays, ranks, strict=True) if rank == max(ranks)]
+    # An array of one number for each row says nothing of how the matrix beside it lies.
+    for decisive, (inner, own) in product((largest, arrays), ((True, over), (False, dims))):
         for start in range(len(own)):
             cols = own[start:]
-            runs = [along(scope.tensors[n.tensor], n, cols, formula.dims) is not None for n in arrays]
+            runs = [along(scope.tensors[n.tensor], n, cols, formula.dims) is not None for n in decisive]
             moving = [
                 along(scope.tensors[n.tensor], n, cols, formula.dims) is not None
                 for n in loads
