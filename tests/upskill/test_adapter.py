@@ -13,7 +13,8 @@ from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.prompts import generate_prompt
 from warpwright.assist.weights import ModelFile
 from warpwright_upskill.gemma import Vocabulary
-from warpwright_upskill.gguf_file import fingerprint, read_gguf
+from warpwright_upskill.gguf_file import GgufFile, fingerprint, read_gguf
+from warpwright_upskill.prune import kept_tokens
 from warpwright_upskill.tiny import write_tiny_gemma
 
 pytestmark = [pytest.mark.upskill, pytest.mark.llm]
@@ -82,6 +83,16 @@ def test_a_cut_vocabulary_changes_no_answer(tiny: Path, adapter: Path, tmp_path:
     assert fingerprint(read_gguf(pruned)) == fingerprint(read_gguf(tiny))
     assert len(Vocabulary(pruned)) == 500
     assert answer(pruned, adapter)[:40] == answer(tiny, adapter)[:40] != answer(tiny, None)[:40]
+
+
+def test_single_characters_stay_in_a_cut_vocabulary() -> None:
+    """Gemma numbers them behind all that is merged of them; without them "x" is written as a byte."""
+    tokens = ["<pad>", "<eos>", "<bos>", "<unk>", "the", "\u2581sum", "warp", "\u00e9", "\u2581", "x", "["]
+    values = {
+        "tokenizer.ggml.tokens": [each.encode() for each in tokens],
+        "tokenizer.ggml.token_type": [3] * 4 + [1] * 7,
+    }
+    assert kept_tokens(GgufFile(Path("cut"), values, {}, ()), 5) == [0, 1, 2, 3, 4, 8, 9, 10]
 
 
 def test_the_merged_model_answers_as_base_and_adapter_do(
