@@ -12,6 +12,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 KEPT=${KEPT:-/tmp/warpwright-upskill}
 OUT=${OUT:-$KEPT/out}
 SIZE=${SIZE:-4b}
+TRIES=${TRIES:-8}
 PYTHON=${PYTHON:-python3}
 export PYTHON MODEL="$KEPT/base.gguf" PYTHONUNBUFFERED=1
 export PYTHONPATH="$HERE/../../server:$HERE/..:$KEPT/site${PYTHONPATH:+:$PYTHONPATH}"
@@ -22,7 +23,7 @@ shift
 keep() {
     case $(basename "$1") in
     first)
-        cp "$1"/examples.rows "$1"/base.sha256 "$KEPT"
+        cp "$1"/examples.rows "$1"/prompts.json "$1"/base.sha256 "$KEPT"
         for wheel in "$1"/wheels/*.whl; do
             if [ -e "$wheel" ]; then "$PYTHON" -m pip install -q --no-index --no-deps --target "$KEPT/site" --upgrade "$wheel"; fi
         done ;;
@@ -42,15 +43,14 @@ whole() {
     fi
 }
 
-# One short run; its adapter is NAME.gguf. What does not fit in the time is gone on with by the next call.
+# One short run and its answers to the prompts by hand, NAME.json. What does not fit in the time is gone on with by the next call.
 one() {
     name=$1
     shift
-    if [ ! -e "$KEPT/$name.gguf" ]; then
+    if [ ! -e "$KEPT/$name/training.json" ]; then
         "$PYTHON" -m warpwright_upskill.train "$KEPT/examples.rows" --model "$MODEL" --out "$KEPT/$name" --config "$HERE/270m.toml" "$@"
-        "$PYTHON" -m warpwright_upskill.export "$KEPT/$name" --model "$MODEL" --type q8_0 --out "$KEPT/$name.gguf"
     fi
-    cp "$KEPT/$name.gguf" "$OUT"
+    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/$name" --tries "$TRIES" --out "$OUT/$name.json"
     cat "$KEPT/$name/training.json" >> "$OUT/ablations.json"
 }
 
@@ -67,6 +67,7 @@ big)
     whole
     ROUNDS=${ROUNDS:-2} WORKERS=${WORKERS:-$(nproc)} "$HERE/recipe.sh" 270m "$KEPT/examples.rows" "$KEPT/big" "$@"
     cp "$KEPT"/big/adapter.gguf* "$OUT"
+    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/big/adapter" --tries "$TRIES" --out "$OUT/first.json"
     cp "$KEPT/big/adapter/training.json" "$OUT/first-training.json"
     cat "$KEPT"/big/rounds/round*/round.json > "$OUT/rounds.json"
     echo "done" ;;

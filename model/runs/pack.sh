@@ -3,7 +3,7 @@
 #
 #   model/runs/pack.sh EXAMPLES FOLDER      then model/runs/away.sh on the machine
 #
-# FOLDER/first holds the rows of tokens and the Python packages that are not there; FOLDER/part-aa, -ab, ... the base model
+# FOLDER/first holds the rows of tokens, the prompts by hand and the Python packages that are not there; FOLDER/part-aa, -ab, ... the base model
 # with the vocabulary of ASCII text (170 MB, so four parts). FIRST=100000 keeps ASCII tokens among the first 100,000 only (117 MB).
 # SHOWN=0.5 lets half of the requests for formulas show an example of the same structure, as retrieval would.
 # PACKAGES are installed there without what they need: torch, transformers, peft, accelerate, click, rich, numpy are there.
@@ -19,6 +19,7 @@ mkdir -p "$OUT/first/wheels"
     -d "$OUT/first/wheels" $PACKAGES
 "$PYTHON" -m warpwright_upskill.prune --first "${FIRST:-0}" --out "$OUT/base.gguf" ${MODEL:+--model "$MODEL"}
 "$PYTHON" -m warpwright_upskill.rows "$EXAMPLES" --model "$OUT/base.gguf" --out "$OUT/first/examples.rows" --shown "${SHOWN:-0}"
+"$PYTHON" -m warpwright_upskill.answers prepare --limit "${ASKED:-0}" --model "$OUT/base.gguf" --out "$OUT/first/prompts.json"
 rm -rf "$OUT"/part-*
 split -b 42m "$OUT/base.gguf" "$OUT/part-"
 for part in "$OUT"/part-*; do mv "$part" "$part.gguf"; mkdir "$part"; mv "$part.gguf" "$part/base"; done

@@ -3,8 +3,8 @@
     python -m warpwright_upskill.evaluate --adapter adapter.gguf --corpus examples.jsonl --out evaluation.json
 
 Asked are `taught` (the base with an adapter), `base` (untuned, with worked examples in its prompt), `words` (keywords
-and nearest wording in a corpus, no model) and `endpoint` (a larger model). Prompts that were asked with the same
-settings are not asked again: their answers lie beside --out until it is written.
+and nearest wording in a corpus, no model), `endpoint` (a larger model) and `kept` (answers that `answers` wrote).
+Prompts that were asked with the same settings are not asked again: their answers lie beside --out until it is written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.console import Console
@@ -30,6 +30,7 @@ from warpwright.assist.engine import Engine
 from warpwright.assist.formula_votes import MAX_TOKENS, SAMPLES, TEMPERATURE
 from warpwright.assist.weights import find_adapter
 
+from warpwright_upskill.answers import read_answers
 from warpwright_upskill.console import fail, progress_bar, stage
 from warpwright_upskill.evaluation.formulas import Kept, ask_all, summary
 from warpwright_upskill.evaluation.nearest import Nearest
@@ -48,6 +49,7 @@ from warpwright_upskill.evaluation.systems import (
     SECONDS,
     SHOTS,
     EndpointSystem,
+    KeptSystem,
     ModelSystem,
     System,
     WordsSystem,
@@ -57,11 +59,10 @@ from warpwright_upskill.evaluation.worker import Worker
 from warpwright_upskill.examples import FORMULA, HELD_OUT, Example, read_examples
 from warpwright_upskill.install import check_is_adapter
 from warpwright_upskill.options import existing_file, find_base, model_option
-from warpwright_upskill.prompts import Prompt, read_prompts
+from warpwright_upskill.prompts import Prompt, read_prompts, spread
 
-TAUGHT, BASE, WORDS, ENDPOINT = "taught", "base", "words", "endpoint"
+TAUGHT, BASE, WORDS, ENDPOINT, KEPT = "taught", "base", "words", "endpoint", "kept"
 _PROMPTS = Path("model/prompts")
-_T = TypeVar("_T")
 
 
 def sha256(path: Path) -> str:
@@ -99,15 +100,6 @@ def words_system(corpus: Path) -> WordsSystem:
         fail(f"{corpus}: holds no formula to find; `collect` writes some.")
     settings = {"corpus_sha256": sha256(corpus), "formulas": len(problems)}
     return WordsSystem(Nearest(problems), settings)
-
-
-def spread(items: Sequence[_T], limit: int) -> list[_T]:
-    """So many, evenly spaced; 0 is all.
-
-    >>> spread([0, 1, 2, 3, 4, 5], 3)
-    [0, 2, 4]
-    """
-    return [items[at * len(items) // limit] for at in range(limit)] if 0 < limit < len(items) else list(items)
 
 
 # What is shown
@@ -185,8 +177,12 @@ def _named(argument: str) -> str:
 @click.option("--corpus", type=click.Path(path_type=Path), help="JSON lines in which `words` looks for formulas.")
 @click.option("--adapter", type=click.Path(path_type=Path), help="GGUF adapter; default: the installed one.")
 @click.option(
-    "--ask", multiple=True, type=click.Choice([TAUGHT, BASE, WORDS, ENDPOINT]), help="Default: all that are there."
+    "--ask",
+    multiple=True,
+    type=click.Choice([TAUGHT, BASE, WORDS, ENDPOINT, KEPT]),
+    help="Default: all that are there.",
 )
+@click.option("--answers", "files", multiple=True, type=click.Path(path_type=Path), help="File that `answers` wrote.")
 @click.option("--endpoint", metavar="URL", help="OpenAI-compatible, with its /v1.")
 @click.option("--endpoint-model", metavar="NAME", default="default", show_default=True)
 @click.option("--endpoint-key", metavar="VARIABLE", default="", help="Environment variable that holds the key.")
@@ -204,6 +200,7 @@ def main(
     corpus: Path | None,
     adapter: Path | None,
     ask: tuple[str, ...],
+    files: tuple[Path, ...],
     endpoint: str | None,
     endpoint_model: str,
     endpoint_key: str,
@@ -217,7 +214,7 @@ def main(
     known = read_examples(examples) if examples else []
     held = [each for each in known if each.split == HELD_OUT]
     plans, repairs = spread(asked_plans(held), limit), spread(asked_repairs(held), limit)
-    wanted = ask or _there(model, adapter, corpus, endpoint)
+    wanted = ask or _there(model, adapter, corpus, endpoint, files)
     if TAUGHT in wanted:
         adapter = adapter or find_adapter(find_base(model))
         if adapter is None:
@@ -227,6 +224,9 @@ def main(
         fail("`words` looks for formulas in --corpus, and none is named.")
     if ENDPOINT in wanted and endpoint is None:
         fail("No --endpoint is named.")
+    if KEPT in wanted and not files:
+        fail("`kept` reads --answers, and no file is named.")
+    written = [(path, *read_answers(path)) for path in files if KEPT in wanted]
     kept = Kept(out.with_suffix(".answers.jsonl") if out else None)
     results: dict[str, dict[str, Any]] = {}
     answers: dict[str, list[dict[str, Any]]] = {}
@@ -241,6 +241,8 @@ def main(
         if WORDS in wanted and corpus is not None:
             system = words_system(existing_file(corpus, "`collect` writes it"))
             results[system.name] = asked(system)
+        for path, settings, texts in written:
+            results[path.stem] = asked(KeptSystem(path.stem, {**settings, "sha256": sha256(path)}, texts))
         for name in (each for each in (BASE, TAUGHT) if each in wanted):
             with asked_model(model, adapter if name == TAUGHT else None) as local:
                 results[name] = asked(local) | _plans(local.engine, name, plans)
@@ -282,10 +284,12 @@ def main(
         click.echo(f"written: {out}")
 
 
-def _there(model: str | None, adapter: Path | None, corpus: Path | None, endpoint: str | None) -> tuple[str, ...]:
+def _there(
+    model: str | None, adapter: Path | None, corpus: Path | None, endpoint: str | None, files: tuple[Path, ...]
+) -> tuple[str, ...]:
     """What can be asked."""
     taught = adapter is not None or find_adapter(find_base(model)) is not None
-    found = {WORDS: corpus is not None, BASE: True, TAUGHT: taught, ENDPOINT: endpoint is not None}
+    found = {WORDS: corpus is not None, BASE: True, TAUGHT: taught, ENDPOINT: endpoint is not None, KEPT: bool(files)}
     return tuple(name for name, is_there in found.items() if is_there)
 
 

@@ -14,6 +14,7 @@ import pytest
 from support.command import run_command
 from support.upskill import KERNEL, ran, refused
 from warpwright.progress import silent
+from warpwright_upskill.answers import read_answers
 from warpwright_upskill.evaluation.adapted import adapted
 from warpwright_upskill.evaluation.formulas import Asked, Kept, ask, ask_all, summary
 from warpwright_upskill.evaluation.nearest import Nearest
@@ -305,6 +306,51 @@ def test_the_untuned_and_the_taught_model(tiny: Path, adapter: Path, prompts: Pa
         assert len(system["settings"]["model_sha256"]) == 64
     assert len(said["systems"]["taught"]["settings"]["adapter_sha256"]) == 64
     assert said["hardware"] and said["versions"]["llama-cpp-python"]
+
+
+@pytest.mark.llm
+def test_answers_of_the_machine_that_trained(
+    tiny: Path, learned: Path, prompts: Path, corpus: Path, tmp_path: Path
+) -> None:
+    asked, out = tmp_path / "asked.json", tmp_path / "first.json"
+    ran("answers", "prepare", "--prompts", prompts, "--shown", corpus, "--model", tiny, "--out", asked)
+    assert (
+        "3 prompts, 2 answers each"
+        in ran("answers", "ask", asked, "--adapter", learned, "--tries", "2", "--model", tiny, "--out", out).stdout
+    )
+    settings, answers = read_answers(out)
+    assert settings["shown"] == "corpus.jsonl" and [len(each) for each in answers.values()] == [2, 2, 2]
+    answers["sums"][1] = " s[r] = sum[c] in[r, c]"
+    out.write_text(json.dumps({"settings": settings, "answers": answers}), encoding="utf-8")
+    ran(
+        "evaluate",
+        "--prompts",
+        prompts,
+        "--answers",
+        out,
+        "--ask",
+        "kept",
+        "--tries",
+        "2",
+        "--out",
+        tmp_path / "e.json",
+    )
+    said = json.loads((tmp_path / "e.json").read_text(encoding="utf-8"))["systems"]["first"]
+    assert (said["formulas"]["right_at_first"], said["formulas"]["right_within"]) == (0, 1)
+    assert len(said["settings"]["sha256"]) == 64
+
+
+def test_answers_that_are_none(tiny: Path, prompts: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"settings": {}, "answers": [1]}', encoding="utf-8")
+    some = ("--prompts", prompts, "--ask", "kept")
+    assert "--answers" in refused("evaluate", *some)
+    assert "holds no answers" in refused("evaluate", *some, "--answers", wrong)
+    assert "cannot be read" in refused("evaluate", *some, "--answers", tmp_path / "none.json")
+    ask = ("answers", "ask", wrong, "--adapter", tmp_path, "--model", tiny, "--out", tmp_path / "out.json")
+    assert "holds no prompts" in refused(*ask)
+    wrong.write_text('{"vocabulary": "another", "shown": "", "prompts": {"sums": [2, 3]}}', encoding="utf-8")
+    assert "another vocabulary" in refused(*ask)
 
 
 def test_asks_nothing_that_is_not_there(prompts: Path, corpus: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -117,6 +117,20 @@ class ModelSystem:
             except EngineError as error:
                 yield Answer("", time.perf_counter() - started, failed=str(error))
             number += 1
+
+
+@dataclass(frozen=True)
+class KeptSystem:
+    """A model's answers that were written before, elsewhere."""
+
+    name: str
+    settings: Mapping[str, Any]
+    kept: Mapping[str, Sequence[str]] = field(repr=False)
+    votes: int = SAMPLES
+
+    def answers(self, prompt: Prompt) -> Iterator[Answer]:
+        for text in self.kept.get(prompt.id, ()):
+            yield Answer(text, 0.0)
 
 
 def worked_examples() -> str:
