@@ -47,6 +47,52 @@ def test_nothing_is_written_where_nothing_is_asked_for(tmp_path: Path) -> None:
         assert editor.log == []
 
 
+FORMULA = "// Rows that sum to 1:\n// p[r, c] = x[r, c] / sum[c] x[r, c]\n"
+
+
+@pytest.mark.nvcc
+def test_a_formula_is_written_and_checked_without_a_model(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:
+        page = editor.open("a.cu", f"#include <cuda_runtime.h>\n\n__global__ void p() {{}}\n\n{FORMULA}")
+        answer = page.editor.request("textDocument/inlineCompletion", params(page), 60)
+        (item,) = answer.items
+        made = Source("k.cu", (page.text + item.insert_text).encode())
+        assert not made.root.has_error
+        assert 'extern "C" cudaError_t p_2(' in item.insert_text and "<<<" in item.insert_text
+        assert made.text().count("#include <cuda_runtime.h>") == 1
+        assert item.range.start == item.range.end == page.position(len(page.text))
+        assert editor.log == []
+
+
+@pytest.mark.nvcc
+def test_a_formula_that_is_none_or_is_written_already_shows_nothing(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:
+        page = editor.open("a.cu", f"{FORMULA}\n__global__ void p(const float* x) {{}}\n")
+        assert ghost(page, len(FORMULA)) is None
+        page = editor.open("b.cu", "// y[r] = x[r, c]\n")
+        assert ghost(page) is None
+        page = editor.open("c.cu", f"void host() {{\n{FORMULA}\n}}\n")
+        assert ghost(page, page.text.index("\n}") + 1) is None
+        page = editor.open("d.cu", FORMULA)
+        page.editor.set_settings({"ghostTextSeconds": 0.01, "model": "/no/such/model.gguf"})
+        assert ghost(page) is None
+        assert editor.log == []
+
+
+@pytest.mark.nvcc
+def test_an_edit_ends_the_writing_of_a_formula(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, options={"ghostTextSeconds": 60}) as editor:
+        page = editor.open("a.cu", FORMULA)
+        first = editor.start_request("textDocument/inlineCompletion", params(page), "first")
+        second = editor.start_request("textDocument/inlineCompletion", params(page), "second")
+        assert first.result(60) is None
+        page.replace("sum to 1", "sum to one")
+        assert second.result(60) is None
+        answer = page.editor.request("textDocument/inlineCompletion", params(page), 60)
+        assert answer is not None and "p_sum" in answer.items[0].insert_text
+        assert not [line for line in editor.log if "Traceback" in line]
+
+
 @pytest.mark.llm
 def test_without_a_taught_model_nothing_comes_and_the_log_says_so_once(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, environment={"WARPWRIGHT_DATA_DIR": str(tmp_path)}) as editor:

@@ -38,6 +38,15 @@ def requested_kernel(source: Source, offset: int) -> str | None:
     >>> requested_kernel(Source("a.cu", text), len(text)) is None
     True
     """
+    comment = comment_above(source, offset)
+    if comment is None:
+        return None
+    match = _ASKS.match(_words(source, comment))
+    return next(words for words in match.groups() if words) if match else None
+
+
+def comment_above(source: Source, offset: int) -> Node | None:
+    """The comment just above a cursor at which what it asks for may be written, as `requested_kernel` says."""
     before, after = source.data[:offset], source.data[offset:]
     above = before.rstrip()
     newlines = before[len(above) :].count(b"\n")
@@ -48,8 +57,7 @@ def requested_kernel(source: Source, offset: int) -> str | None:
         return None
     if any(node.type in ("compound_statement", "field_declaration_list") for node in ancestors(comment)):
         return None
-    match = _ASKS.match(_words(source, comment))
-    return next(words for words in match.groups() if words) if match else None
+    return comment
 
 
 @dataclass(frozen=True, slots=True)

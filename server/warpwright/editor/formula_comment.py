@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.assist.comment_request import comment_above
 from warpwright.formulas.lexer import FormulaError
 from warpwright.formulas.model import Formula
 from warpwright.formulas.resolve import formula_of
@@ -45,6 +46,11 @@ def formula_at(source: Source, offset: int) -> FormulaComment | None:
         return None
     end = source.data.find(b"\n", comments[-1].end_byte)
     return FormulaComment(formula, end + 1 if end >= 0 else len(source.data))
+
+
+def formula_above(source: Source, offset: int) -> FormulaComment | None:
+    """The formula in the comment just above a cursor on an empty line, below which nothing is written yet."""
+    return formula_at(source, offset) if comment_above(source, offset) is not None else None
 
 
 def formula_in(lines: list[str]) -> Formula | None:

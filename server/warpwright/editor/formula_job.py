@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from warpwright.editor.analysis import compiled_as
+from warpwright.editor.analysis import Analysis, compiled_as
 from warpwright.editor.formula_comment import FormulaComment, formula_at
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.progress import CancelledError, IsCancelled, Progress
@@ -13,7 +13,7 @@ from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
-from warpwright.verify.report import PASSED, Status
+from warpwright.verify.report import PASSED, Report, Status
 from warpwright.writer.names import function_name
 
 _INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
@@ -24,21 +24,8 @@ def write_formula(request: Json, progress: Progress, is_cancelled: IsCancelled) 
     candidate and one choice. Raises JobError."""
     from warpwright.optimize.outcome import Candidate, Outcome
 
-    progress("Reading the document", 0.0)
-    analysis, settings = analysed(request)
+    analysis, found, made, report = _made(request, progress, is_cancelled)
     source = analysis.source
-    found = formula_at(source, request["formula_at"])
-    if found is None:
-        raise JobError("The comment holds no formula any more.")
-    asked = Asked(_free_name(source, found), compiled_as(source.path, settings)[0].arch)
-    try:
-        made = written_and_checked(found.formula, asked, progress, is_cancelled)
-    except FormulaNotWrittenError as error:
-        raise JobError(str(error)) from None
-    if is_cancelled():
-        raise CancelledError
-    report = made.report
-    assert report is not None
     if report.status not in (*PASSED, Status.NOT_RUN):
         raise JobError(f"The kernel is not shown: {report.reason}")
     edit = TextEdit(found.placed, found.placed, _inserted(source, found.placed, made))
@@ -53,6 +40,35 @@ def write_formula(request: Json, progress: Progress, is_cancelled: IsCancelled) 
         **edits_answer(analysis.program, (), source, [edit]),
     }
     return {"outcome": outcome.to_json(), "choices": [choice]}
+
+
+def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """The "text" for the formula in the comment above the byte "formula_at". Only what was compiled and compared with
+    the formula is shown. Raises JobError."""
+    analysis, found, made, report = _made(request, progress, is_cancelled)
+    if report.status not in PASSED:
+        raise JobError(report.reason or report.badge())
+    return {"text": _inserted(analysis.source, found.placed, made)}
+
+
+def _made(
+    request: Json, progress: Progress, is_cancelled: IsCancelled
+) -> tuple[Analysis, FormulaComment, Written, Report]:
+    progress("Reading the document", 0.0)
+    analysis, settings = analysed(request)
+    source = analysis.source
+    found = formula_at(source, request["formula_at"])
+    if found is None:
+        raise JobError("The comment holds no formula any more.")
+    asked = Asked(_free_name(source, found), compiled_as(source.path, settings)[0].arch)
+    try:
+        made = written_and_checked(found.formula, asked, progress, is_cancelled)
+    except FormulaNotWrittenError as error:
+        raise JobError(str(error)) from None
+    if is_cancelled():
+        raise CancelledError
+    assert made.report is not None
+    return analysis, found, made, made.report
 
 
 def _free_name(source: Source, found: FormulaComment) -> str:

@@ -104,6 +104,13 @@ def generate(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Js
     return generate_kernel(request, progress, is_cancelled)
 
 
+def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """A kernel to be shown behind the cursor, see `formula_job`."""
+    from warpwright.editor.formula_job import ghost
+
+    return ghost(request, progress, is_cancelled)
+
+
 def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Json:
     """What was found on this machine, part by part, and as a page."""
     found = list(parts(progress))
@@ -132,6 +139,7 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "optimize": search,
     "prepare": prepare,
     "generate": generate,
+    "ghost": ghost,
     "profile": profile,
     "compile": compile_document,
     "verify": verify_kernel,

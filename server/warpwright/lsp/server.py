@@ -139,7 +139,7 @@ class Server(LanguageServer):
             self._forget_client()
             self.documents.shut_down()
             await self.stop_jobs()
-            self.ghost_text.close()
+            await self.ghost_text.close()
         return self.protocol.exit_status if self.protocol.exit_status is not None else 1
 
     def leave(self) -> None:
