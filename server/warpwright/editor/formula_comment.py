@@ -16,7 +16,7 @@ from warpwright.syntax.nodes import ancestors
 from warpwright.syntax.source import Source
 
 _SIGNS = re.compile(r"^\s*(?://+!?|/\*+!?|\*(?!/|\*))?\s?|\s*\*+/\s*$")
-_EQUATION = re.compile(r"^\s*[A-Za-z_][\w.]*'?\s*(?:\[[^\]=]*\])?\s*(?:\+|\*|max|min)?=(?!=)\s*\S")
+_EQUATION = re.compile(r"^\s*[A-Za-z_][\w.]*'?\s*(?:\[[^=]*\])?\s*(?:\+|\*|max|min)?=(?!=)\s*\S")
 MOST_LINES = 60
 
 
@@ -54,7 +54,11 @@ def formula_above(source: Source, offset: int) -> FormulaComment | None:
 
 
 def formula_in(lines: list[str]) -> Formula | None:
-    """The longest run of lines that is a formula, an equation among them."""
+    """The longest run of lines that is a formula, an equation among them.
+
+    >>> formula_in(["How often each bin occurs:", "h: i32[64]", "h[bin[i]] += 1"]).text
+    'h: i32[64]\\nh[bin[i]] += 1'
+    """
     for first, last in _runs(lines):
         text = "\n".join(lines[first:last]).strip("\n")
         try:
