@@ -25,6 +25,9 @@ FAMILIES = tuple(sorted({each.family for each in OPERATORS}))
 _SLOT = re.compile(r"\{(\w+)\}")
 _NAMED_DIM = re.compile(r"\[[A-Za-z](?:\w*\]|, )")
 """A dimension that words name."""
+_FLOAT_SAID = re.compile(r"\bfloats?\b(?!\(')")
+_TYPE_SAID = re.compile(r"\b(floats?|int\d*|uint8|bytes?|half|bf16|counts|counters|doubles?|bool\w*)\b(?!\(')")
+"""Types in the words of an operator, which others would contradict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +171,9 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
     equation = f"{target}[{into}] {'+=' if adds else operator.combine} {result}".replace("[]", "")
     where = own.text(operator.where)
     more = own.text(operator.more)
-    kind = chance.choice(operator.types) if operator.types and chance.random() < 0.4 else "f32"
+    phrases = " ".join([*operator.says, *(words for among in operator.features.values() for _, words in among)])
+    types = operator.types if not _FLOAT_SAID.search(phrases) else ()
+    kind = chance.choice(types) if types and chance.random() < 0.4 else "f32"
     more = more.replace(": f32", f": {kind}")
     text = f"{more} {equation} {f'where {where}' if where else ''}"
     text = text.replace("[]", "").replace("[, ", "[").replace(", ]", "]")
@@ -177,8 +182,14 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
         lines += f" {target}: {kind}"
     written = parse(f"{lines} {text}")
     declared = {each.name for each in written.declarations}
-    low = kind if kind in ("f16", "bf16") and "f32" in typed.values() else ""
-    typed |= (otherwise := stored_otherwise(resolve(text, written), declared, low, chance))
+    otherwise: dict[str, str] = {}
+    if not _TYPE_SAID.search(phrases):
+        first = resolve(text, written)
+        low = kind if kind in ("f16", "bf16") else ""
+        otherwise = stored_otherwise(first, declared, low, chance)
+        wide = [each.name for each in first.outputs if low and each.type == "f32" and each.name not in declared]
+        typed |= {name: type_ for name, type_ in otherwise.items() if type_ != kind or typed}
+        typed |= {name: "f32" for name in wide if name not in otherwise}
     written = parse(" ".join([lines, *(f"{name}: {type_}" for name, type_ in otherwise.items()), text]))
     line = printed_in_one_line(written)
     formula = formula_of(line)

@@ -22,14 +22,14 @@ _INTO: dict[str, tuple[tuple[str, float], ...]] = {
 
 def stored_otherwise(formula: Formula, declared: Collection[str], low: str, chance: Random) -> dict[str, str]:
     """Types for results and indices of which nothing is declared. `low` is the type that a result is mostly brought
-    back to where some of what is read is wider; "" where nothing is."""
+    back to where its value is wider; "" where there is none."""
     found: dict[str, str] = {}
     of: dict[str, str] = {}
     for each in formula.outputs:
         if each.name in declared or each.primed or each.combine or formula.tensors[each.name].base:
             continue
         if each.type not in of:
-            among = (*((low, 0.85),) * bool(low and each.type == "f32"), *_INTO.get(each.type, ()))
+            among = (*((low, 0.88),) * bool(low and each.type == "f32"), *_INTO.get(each.type, ()))
             draw = chance.random()
             of[each.type] = each.type
             for name, share in among:

@@ -41,6 +41,28 @@ SYNONYMS = {
     "rows": ("rows",),
     "without": ("w/o", "no", "without"),
 }
+FOREIGN = {
+    "the": ("a", "the", "this", ""),
+    "a": ("the", "one", "a"),
+    "each": ("every", "each of", "each single"),
+    "add": ("please add", "add also"),
+    "with": ("together with", "with"),
+    "is": ("is", "are", "should be", "it is"),
+    "are": ("is", "are"),
+    "then": ("after", "afterwards", "and after"),
+    "also": ("too", "as well also"),
+    "only": ("just only", "only"),
+    "must": ("has to", "must to"),
+    "kernel": ("cuda kernel", "cernel", "kernell"),
+    "compute": ("calculate", "make", "do", "compute out"),
+    "multiply": ("multiplicate", "do multiplication of"),
+    "over": ("on", "across", "over the"),
+    "result": ("the result", "outcome"),
+    "without": ("with no", "without any"),
+    "where": ("there where", "where"),
+    "output": ("the output", "out"),
+}
+"""Small words as people take them whose mother tongue is another: what is named and computed stays the same."""
 DROPPED = ("the", "a", "an", "of", "is", "to", "for")
 _WORD = re.compile(r"[A-Za-z]+")
 
@@ -54,6 +76,9 @@ def roughened(text: str, protected: Collection[str], chance: Random) -> tuple[st
     if chance.random() < 0.18:
         text = _replaced(text, protected, chance, 0.5, lambda word, _: "" if word.lower() in DROPPED else word)
         how.append("dropped")
+    if chance.random() < 0.1:
+        text = _replaced(text, protected, chance, 0.35, _foreign)
+        how.append("foreign")
     if chance.random() < 0.12:
         text = _replaced(text, protected, chance, 0.12, _slipped)
         how.append("typing")
@@ -111,6 +136,11 @@ def _replaced(text: str, protected: Collection[str], chance: Random, share: floa
 
 def _synonym(word: str, chance: Random) -> str:
     others = SYNONYMS.get(word.lower())
+    return chance.choice(others) if others else word
+
+
+def _foreign(word: str, chance: Random) -> str:
+    others = FOREIGN.get(word)
     return chance.choice(others) if others else word
 
 

@@ -191,6 +191,12 @@ IN_PLACE = (
     "no separate output, {bare} is overwritten", "write back to {bare}", "modify {bare} directly", "(in-place)",
     "{bare} is both input and output",
 )  # fmt: skip
+BOTH = (
+    "first output {0}, second output {1}", "outputs {0} and {1} in this order",
+    "results go to {0} and {1}, in that order",
+    "the first result in {0}, the second in {1}", "{0} is the first output and {1} the second", "write {0}, then {1}",
+)  # fmt: skip
+"""For two results that the words do not name."""
 ADDED = (
     "accumulate into {y}", "add it to what {y} holds", "added onto {y}", "{y} += result", "+= into {y}, not =",
     "the result is accumulated into {y}", "{y} already holds values, add to them",

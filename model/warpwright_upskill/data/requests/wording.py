@@ -14,6 +14,7 @@ from warpwright_upskill.data.requests.given import arrays, names_of, sizes_calle
 from warpwright_upskill.data.requests.noise import greek, roughened
 from warpwright_upskill.data.requests.phrasebook import (
     ADDED,
+    BOTH,
     DEMANDS,
     IN_PLACE,
     LAYOUTS,
@@ -75,6 +76,8 @@ def worded(parts: Parts, chance: Random) -> Words:
             before = chance.choice(("{}. ", "{}: ", "given {}, ", "{}; ", "{} - ", "{}. ", "with {}: ")).format(shapes)
         else:
             clauses.append(shapes)
+    if len(results := results_of(parts)) == 2 and not any(re.search(rf"\b{each}\b", comment) for each in results):
+        clauses.append(chance.choice(BOTH).format(*results))
     said = f"{before} {comment} {clauses} {given}"
     unsaid = [each for each in names_of(parts.formula) if not re.search(rf"\b{re.escape(each)}\b", said)]
     if unsaid and (parts.wild or any(each not in USUAL for each in unsaid)):
@@ -94,6 +97,12 @@ def worded(parts: Parts, chance: Random) -> Words:
         comment = greek(comment, {each for each in names_of(parts.formula) if each in USUAL or each in given})
     comment, around = surrounded(comment, chance)
     return Words(comment, given, constraints, " ".join((form, *roughly, *around)))
+
+
+def results_of(parts: Parts) -> list[str]:
+    """The arrays that are written, the one that the operator's words are of first."""
+    written = [each.array for each in parts.formula.tensors.values() if each.role != "in"]
+    return sorted(dict.fromkeys(written), key=lambda each: each != parts.names.get("y"))
 
 
 def _unused(parts: Parts, sizes: dict[str, str], chance: Random) -> list[str]:
