@@ -15,7 +15,7 @@ from warpwright.formulas.resolve import formula_of, resolve
 
 from warpwright_upskill.data.requests.catalogue import OPERATORS
 from warpwright_upskill.data.requests.clauses import AFTER, BEFORE, Clause
-from warpwright_upskill.data.requests.kinds import mixed, stored_otherwise
+from warpwright_upskill.data.requests.kinds import flags_as_numbers, mixed, stored_otherwise
 from warpwright_upskill.data.requests.names import pool, wild
 from warpwright_upskill.data.requests.operators import Operator
 from warpwright_upskill.data.requests.phrases import filled
@@ -177,7 +177,10 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
     more = more.replace(": f32", f": {kind}")
     text = f"{more} {equation} {f'where {where}' if where else ''}"
     text = text.replace("[]", "").replace("[, ", "[").replace(", ]", "]")
+    text, flags = flags_as_numbers(text, chance) if not _TYPE_SAID.search(phrases) else (text, {})
     layout, lines, typed = _declared(operator, text, names, kind, chance, dims)
+    typed |= flags
+    lines += "".join(f" {name}: {type_}" for name, type_ in flags.items())
     if adds and kind != "f32":
         lines += f" {target}: {kind}"
     written = parse(f"{lines} {text}")
@@ -188,7 +191,7 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
         low = kind if kind in ("f16", "bf16") else ""
         otherwise = stored_otherwise(first, declared, low, chance)
         wide = [each.name for each in first.outputs if low and each.type == "f32" and each.name not in declared]
-        typed |= {name: type_ for name, type_ in otherwise.items() if type_ != kind or typed}
+        typed |= {name: type_ for name, type_ in otherwise.items() if type_ != low or "f32" in typed.values()}
         typed |= {name: "f32" for name in wide if name not in otherwise}
     written = parse(" ".join([lines, *(f"{name}: {type_}" for name, type_ in otherwise.items()), text]))
     line = printed_in_one_line(written)

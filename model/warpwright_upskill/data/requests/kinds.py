@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from random import Random
 
 from warpwright.formulas.model import Formula
+from warpwright.formulas.parser import parse
+from warpwright.formulas.resolve import formula_of
 
 _INTO: dict[str, tuple[tuple[str, float], ...]] = {
     "i64": (("i32", 0.5), ("u32", 0.04), ("f32", 0.03)),
@@ -53,3 +56,15 @@ def mixed(others: Sequence[str], kind: str, chance: Random) -> dict[str, str]:
         return {}
     some = chance.sample(others, chance.randint(1, len(others)))
     return dict.fromkeys(some, chance.choice(("f16", "bf16")) if kind == "f32" else "f32")
+
+
+def flags_as_numbers(text: str, chance: Random) -> tuple[str, dict[str, str]]:
+    """The text with its truth values, of which nothing is declared, sometimes stored as whole numbers: not zero is
+    true."""
+    declared = {each.name for each in parse(text).declarations}
+    flags = [each.name for each in formula_of(text).inputs if each.type == "bool" and each.name not in declared]
+    if not flags or chance.random() > 0.4:
+        return text, {}
+    for each in flags:
+        text = re.sub(rf"\b{re.escape(each)}(\[[^\]]*\])", rf"{each}\1 != 0", text)
+    return text, dict.fromkeys(flags, chance.choice(("u8", "u8", "i32")))

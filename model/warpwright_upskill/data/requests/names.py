@@ -131,9 +131,11 @@ def wild(slot: str, chance: Random) -> str:
         other = chance.choice(_WORDS)
         return chance.choice((word + behind, f"{word}_{other}", f"{word}{other.title()}", f"d_{word}{behind}"))
     if slot in NUMBERS:
-        return f"{name}{chance.choice(('_', '0', '_val', '_f'))}" if style > 0.93 else name
+        return f"{name.rstrip('_')}{chance.choice(('_', '0', '_val', '_f'))}" if style > 0.93 else name
     if style > 0.94:
-        return chance.choice((f"d_{name}", f"g_{name}", f"{name}_ptr", f"p_{name}", f"{name}_d", f"dev_{name}"))
+        return chance.choice(
+            (f"d_{name}", f"g_{name}", f"{name.rstrip('_')}_ptr", f"p_{name}", f"{name.rstrip('_')}_d", f"dev_{name}")
+        )
     if style > 0.9:
-        return f"{name}{chance.choice(('_', '0', '1', '_t', '_i', 'f'))}"
+        return f"{name.rstrip('_')}{chance.choice(('_', '0', '1', '_t', '_i', 'f'))}"
     return name

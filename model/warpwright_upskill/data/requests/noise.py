@@ -90,7 +90,7 @@ def roughened(text: str, protected: Collection[str], chance: Random) -> tuple[st
     if chance.random() < 0.2:
         text += "."
     text = re.sub(r"\s+", " ", text)
-    return re.sub(r"\s+([,.;)])", r"\1", text).strip(), tuple(how)
+    return re.sub(r"\s+([,;)]|\.(?!\d))", r"\1", text).strip(), tuple(how)
 
 
 GREEK = {
@@ -117,9 +117,13 @@ def _starts_with_name(text: str, protected: Collection[str]) -> bool:
 
 
 def _lowered(text: str, protected: Collection[str]) -> str:
-    return re.sub(
-        r"\w+", lambda found: found[0] if found[0] in protected or len(found[0]) == 1 else found[0].lower(), text
-    )
+    """In lower case, apart from names, single letters and what is not ASCII: a sum sign is no sigma."""
+
+    def one(found: re.Match[str]) -> str:
+        word = found[0]
+        return word if word in protected or len(word) == 1 or not word.isascii() else word.lower()
+
+    return re.sub(r"\w+", one, text)
 
 
 def _replaced(text: str, protected: Collection[str], chance: Random, share: float, change) -> str:  # type: ignore[no-untyped-def]

@@ -57,11 +57,13 @@ def worded(parts: Parts, chance: Random) -> Words:
         comment += each if each.startswith(",") else chance.choice((", ", ", ", " ", "; ", " - ")) + each
     clauses = [filled(each, slots | features) for each in missing]
     sizes = sizes_called(parts.formula, chance, comment, own=bool(parts.dims))
-    clauses += _unused(parts, sizes, chance)
     form = chance.choices(("none", "c", "torch"), (36, 46, 18))[0]
+    if form == "c":
+        clauses += _unused(parts, sizes, chance)
     signature = {"c": c_signature, "torch": torch_signature}.get(form)
     given = signature(parts.formula, chance, sizes, parts.operator.name, comment) if signature else ""
     clauses += types_told(parts, given, comment, chance)
+    typed = len(clauses)
     if parts.layout != "row":
         clauses.append(filled(chosen(LAYOUTS[parts.layout], chance), slots))
     if parts.in_place and (form != "c" or len(arrays(parts.formula)) > 1 or chance.random() < 0.6):
@@ -69,6 +71,9 @@ def worded(parts: Parts, chance: Random) -> Words:
     result = next(iter(parts.formula.outputs)).name
     if parts.adds:
         clauses.append(filled(chosen(chance.choice(ADDED), chance), {"y": result}))
+    if len(results := results_of(parts)) == 2 and not any(re.search(rf"\b{each}\b", comment) for each in results):
+        clauses.append(chance.choice(BOTH).format(*results))
+    roles = " ".join(clauses[typed:])
     before = ""
     if _shape_wanted(parts, comment, given, sizes, chance):
         shapes = shapes_told(parts, sizes, chance, results=bool(given) or not parts.wild or chance.random() < 0.4)
@@ -76,10 +81,12 @@ def worded(parts: Parts, chance: Random) -> Words:
             before = chance.choice(("{}. ", "{}: ", "given {}, ", "{}; ", "{} - ", "{}. ", "with {}: ")).format(shapes)
         else:
             clauses.append(shapes)
-    if len(results := results_of(parts)) == 2 and not any(re.search(rf"\b{each}\b", comment) for each in results):
-        clauses.append(chance.choice(BOTH).format(*results))
-    said = f"{before} {comment} {clauses} {given}"
-    unsaid = [each for each in names_of(parts.formula) if not re.search(rf"\b{re.escape(each)}\b", said)]
+    said = {False: f"{before} {comment} {clauses} {given}", True: f"{comment} {roles} {given}"}
+    unsaid = [
+        each
+        for each in names_of(parts.formula)
+        if not re.search(rf"\b{re.escape(each)}\b", said[each in results_of(parts)])
+    ]
     if unsaid and (parts.wild or any(each not in USUAL for each in unsaid)):
         clauses.append(names_told(parts.formula, unsaid, chance))
     constraints = tuple(chance.sample(DEMANDS, chance.choices((0, 1, 2), (72, 22, 6))[0]))
@@ -172,6 +179,7 @@ def _shape_wanted(parts: Parts, comment: str, given: str, sizes: Mapping[str, st
     if not parts.rank:
         return chance.random() < 0.15
     usual = 1 if parts.operator.shape == "map" and 1 in parts.operator.ranks else 2
-    if parts.rank != usual and (not given or chance.random() < 0.5):
+    shown = all(re.search(rf"\b{sizes[each]}\b", given) for each in parts.formula.sizes)
+    if parts.rank != usual and (not shown or chance.random() < 0.3):
         return True
     return chance.random() < 0.12
