@@ -164,7 +164,8 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
             raise FormulaError(operator.name, 0, "The value would be written twice.")
         result = _Bound(names, slots | behind).text(each.text.replace("{v}", result).replace("{v0}", f"({result})"))
     alone = operator.combine == "=" and not operator.primed
-    overwrites = operator.shape == "map" or (operator.shape == "rows" and operator.into == "{F}")
+    whole = operator.shape == "map" or (operator.shape == "rows" and operator.into == "{F}")
+    overwrites = whole and f"{names.of('x')}[" in f"{result} {own.text(operator.where)}"
     in_place = alone and overwrites and chance.random() < (0.12 if operator.shape == "map" else 0.06)
     adds = alone and not in_place and not operator.plain and _plain_index(into) and chance.random() < 0.04
     target = names.of("x") + "'" if in_place else (operator.primed and own.text(operator.primed)) or names.of("y")

@@ -122,7 +122,13 @@ def _unused(parts: Parts, sizes: dict[str, str], chance: Random) -> list[str]:
         )
         if name not in taken:
             sizes[""] = name
-    elif x and parts.rank >= 2 and parts.layout == "row" and parts.dims and chance.random() < 0.08:
+    elif (
+        x in parts.formula.tensors
+        and parts.rank >= 2
+        and parts.layout == "row"
+        and parts.dims
+        and chance.random() < 0.08
+    ):
         name = chance.choice((f"ld{x}", f"{x}_stride", "stride", "pitch", "row_stride", "lda", "ldx"))
         row = sizes.get(parts.dims[-1].upper(), "")
         if row and name not in taken:
