@@ -25,6 +25,7 @@ FAMILIES = tuple(sorted({each.family for each in OPERATORS}))
 _SLOT = re.compile(r"\{(\w+)\}")
 _NAMED_DIM = re.compile(r"\[[A-Za-z](?:\w*\]|, )")
 """A dimension that words name."""
+_CAST = re.compile(r"\b(b?f\d\w*|[iu]\d+)\(")
 _FLOAT_SAID = re.compile(r"\bfloats?\b(?!\(')")
 _TYPE_SAID = re.compile(r"\b(floats?|int\d*|uint8|bytes?|half|bf16|counts|counters|doubles?|bool\w*)\b(?!\(')")
 """Types in the words of an operator, which others would contradict."""
@@ -166,6 +167,7 @@ def composed_of(operator: Operator, chance: Random) -> Parts:
     alone = operator.combine == "=" and not operator.primed
     whole = operator.shape == "map" or (operator.shape == "rows" and operator.into == "{F}")
     overwrites = whole and f"{names.of('x')}[" in f"{result} {own.text(operator.where)}"
+    overwrites = overwrites and not _CAST.search(result)
     in_place = alone and overwrites and chance.random() < (0.12 if operator.shape == "map" else 0.06)
     adds = alone and not in_place and not operator.plain and _plain_index(into) and chance.random() < 0.04
     target = names.of("x") + "'" if in_place else (operator.primed and own.text(operator.primed)) or names.of("y")

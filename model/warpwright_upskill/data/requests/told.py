@@ -147,3 +147,27 @@ _INPUTS = (
     "input {}", "{} is the input", "read from {}", "array {}", "input array {}", "in: {}", "{} is an array", "reads {}",
     "the input is called {}", "data in {}", "takes {}", "{} as input",
 )  # fmt: skip
+
+
+_ROLES = (
+    "inputs {read}, output {written}{numbers}", "takes {read}, writes {written}{numbers}",
+    "in: {read}; out: {written}{numbers}", "arrays {read} in, {written} out{numbers}", "{read} -> {written}{numbers}",
+    "reads {read} and writes {written}{numbers}",
+    "given {read}, return {written}{numbers}", "buffers: {read} (read), {written} (written){numbers}",
+)  # fmt: skip
+_SCALARS = ("; {} <is a scalar|are scalars>", ", scalar<|s> {}", ", parameter<|s> {}", "; number<|s>: {}")
+
+
+def roles_told(formula: Formula, chance: Random) -> str:
+    """What is read, what is written, and which of the names are numbers."""
+    listed = arrays(formula)
+    read = [each.name for each in listed if each.role != "out"]
+    written = [each.name for each in listed if each.role != "in"]
+    numbers = ""
+    if names := list(formula.scalars):
+        one, more = re.split(r"[<>]", way := chance.choice(_SCALARS))[1].split("|")
+        numbers = re.sub(r"<[^>]*>", one if len(names) == 1 else more, way).format(_listed(names, chance))
+    if not read:
+        return ""
+    way = chance.choice(_ROLES)
+    return way.format(read=_listed(read, chance), written=_listed(written, chance), numbers=numbers)

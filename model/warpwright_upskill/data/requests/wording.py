@@ -27,7 +27,7 @@ from warpwright_upskill.data.requests.phrasebook import (
 )
 from warpwright_upskill.data.requests.phrases import chosen, filled, tidy
 from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
-from warpwright_upskill.data.requests.told import names_told, shapes_told, types_told
+from warpwright_upskill.data.requests.told import names_told, roles_told, shapes_told, types_told
 
 _SLOT = re.compile(r"\{(\w+)\}")
 CODE = re.compile(r"[(\[*^.@]\{x0?\}|\{x0?\}[\[.*^@']|\{x0?\} [*/@-]|[*/@-] \{x0?\}|torch|F\.")
@@ -73,6 +73,8 @@ def worded(parts: Parts, chance: Random) -> Words:
         clauses.append(filled(chosen(chance.choice(ADDED), chance), {"y": result}))
     if len(results := results_of(parts)) == 2 and not any(re.search(rf"\b{each}\b", comment) for each in results):
         clauses.append(chance.choice(BOTH).format(*results))
+    if not given and chance.random() < 0.12:
+        clauses.append(roles_told(parts.formula, chance))
     roles = " ".join(clauses[typed:])
     before = ""
     if _shape_wanted(parts, comment, given, sizes, chance):
@@ -93,8 +95,10 @@ def worded(parts: Parts, chance: Random) -> Words:
     clauses += constraints
     if chance.random() < 0.5:
         chance.shuffle(clauses)
+    listed = len(clauses) > 1 and chance.random() < 0.08
+    mark = chance.choice(("\n- ", "\n* ", " - ", " | ", "\n  ", " // "))
     for each in clauses:
-        comment += _joined(each, chance)
+        comment += f"{mark}{each}" if listed else _joined(each, chance)
     verb = comment.split(" ", 1)[0].lower() in VERBS
     leads = SENTENCE_LEADS if comment.startswith("^") else VERB_LEADS if verb else LEADS
     comment = tidy(before + chosen(chance.choice(leads), chance) + comment.removeprefix("^"))
