@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from warpwright.formulas.resolve import formula_of
 from warpwright_upskill.data.requests.compose import Parts, composed
-from warpwright_upskill.data.requests.given import arrays, names_of, shape_of, sizes_called
+from warpwright_upskill.data.requests.given import arrays, names_of, shape_of, sizes_called, sizes_told
 from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
 from warpwright_upskill.data.requests.vocabulary import C_TYPES, TENSOR_TYPES, TYPE_NAMES
 from warpwright_upskill.data.requests.wording import worded
@@ -101,6 +101,13 @@ def test_sizes_are_called_as_the_words_have_them() -> None:
     sizes = sizes_called(formula, Random(1), "A [B, M, K] times W (k, n), K is small")
     assert sizes == {"B": "B", "I": "M", "K": "K", "J": "N"}
     assert [shape_of(each, sizes) for each in arrays(formula)] == [["B", "M", "K"], ["K", "N"], ["B", "M", "N"]]
+
+
+def test_a_shape_in_the_words_is_of_the_array_that_it_follows() -> None:
+    formula = formula_of("y[b, o, t] = sum[c, k < 7] w[o, c, k] * x[b, c, t + k - 3; zero]")
+    told = sizes_told(formula, "x [B, C, T], weight w [O, C, 7]")
+    assert told == {"B": "B", "C": "C", "T": "T", "O": "O"}
+    assert sizes_told(formula_of("y[i, d] = sum[j] q[i, d] * k[j, d]"), "all [T, D]") == {"I": "T", "J": "T", "D": "D"}
 
 
 @pytest.mark.parametrize("text", ["y[r] = sum[c] N[r, c] * rows[c]", "m[i, j] = cols[i] + C[j]"])

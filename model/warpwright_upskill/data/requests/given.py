@@ -15,6 +15,8 @@ from warpwright.formulas.tree import Expr, Name
 from warpwright_upskill.data.requests.vocabulary import SIZES
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_OF_ALL = r"\b(?:all|are|tensors|shape|arrays|both|layout|as) "
+"""What stands before a shape that is that of several arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +75,21 @@ def sizes_called(formula: Formula, chance: Random, words: str = "", own: bool = 
 
 
 def sizes_told(formula: Formula, words: str) -> dict[str, str]:
-    """The names that shapes in the words give to sizes: of arrays that are named first, then of any of their rank."""
+    """The names that shapes in the words give to sizes: those of named arrays, then those of all of a rank."""
     told: dict[str, str] = {}
     every = [each for each in arrays(formula) if each.extents]
     for named in (True, False):
         for each in every:
             more = len(each.extents) - 1
-            name = rf"\b{re.escape(each.name)}(?: is| has shape| of shape|:)? ?" if named else ""
-            capitals = rf"\[([A-Z]\w*(?:, ?[A-Z]\w*){{{more}}})\]"
+            whose = rf"\b{re.escape(each.name)}(?: is| has shape| of shape|:)? ?" if named else _OF_ALL
+            capitals = rf"\[([A-Z\d]\w*(?:, ?[A-Z\d]\w*){{{more}}})\]"
             small = rf"|\(([a-z](?:, [a-z]){{{more}}})\)" if named else ""
-            shape = re.search(rf"{name}(?:{capitals}{small})", words)
+            shape = re.search(rf"{whose}(?:{capitals}{small})", words)
             if shape is None:
                 continue
             letters = re.findall(r"\w+", shape[0].split("[" if "[" in shape[0] else "(")[-1].upper())
             for extent, letter in zip(each.extents, letters, strict=True):
-                if isinstance(extent, Name) and not letter.isdigit():
+                if isinstance(extent, Name) and not letter[0].isdigit():
                     told.setdefault(extent.name, letter)
     return told
 

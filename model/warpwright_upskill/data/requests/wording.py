@@ -32,6 +32,7 @@ from warpwright_upskill.data.requests.told import names_told, roles_told, shapes
 _SLOT = re.compile(r"\{(\w+)\}")
 CODE = re.compile(r"[(\[*^.@]\{x0?\}|\{x0?\}[\[.*^@']|\{x0?\} [*/@-]|[*/@-] \{x0?\}|torch|F\.")
 """Where the input must have its name, as it stands in code."""
+_OPERAND = re.compile(r"\{x\}(\.|\[|\^|\*| [*/@+-])|[*/@+-] ?\{x\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Words:
 def worded(parts: Parts, chance: Random) -> Words:
     """The request of a composition in other words for each state of `chance`."""
     phrase = chosen(chance.choice(parts.operator.says), chance)
-    slots = _slots(parts, bool(CODE.search(phrase)), chance)
+    slots = _slots(parts, phrase, chance)
     features = {name: chosen(said, chance) for name, said in parts.features.items()}
     told = filled(phrase, {name: f"{{{name}}} {said}" for name, said in features.items() if f"{{{name}}}" not in said})
     missing = [said for name, said in features.items() if said and not _says(told, name)]
@@ -165,8 +166,10 @@ def _says(phrase: str, feature: str) -> bool:
     return any(f"{{{each}}}" in phrase for each in slots)
 
 
-def _slots(parts: Parts, code: bool, chance: Random) -> dict[str, str]:
-    """What the words of this composition are filled with."""
+def _slots(parts: Parts, phrase: str, chance: Random) -> dict[str, str]:
+    """What the words of this composition are filled with. What is applied before stands in parentheses where the phrase
+    goes on with it as code does: `(silu of x).sum(-1)`."""
+    code = bool(CODE.search(phrase))
     names = dict(parts.names)
     bare = names.get("x", "")
     noun = bare if code or parts.wild or chance.random() < 0.6 else chance.choice(NOUNS[parts.rank])
@@ -174,7 +177,7 @@ def _slots(parts: Parts, code: bool, chance: Random) -> dict[str, str]:
     said = slots["x0"]
     for each in parts.before:
         said = filled(chosen(chance.choice(each.says), chance), slots | {"x": said})
-    slots["x"] = said
+    slots["x"] = f"({said})" if parts.before and not said.isidentifier() and _OPERAND.search(phrase) else said
     slots |= axis_words(parts, chance)
     return slots
 
