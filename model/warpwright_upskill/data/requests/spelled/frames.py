@@ -73,6 +73,14 @@ def _reduced(frame: Frame, kept: Sequence[str], over: Sequence[str], dims: Seque
 def _reduce(frame: Frame) -> None:
     dims = dims_of(frame, (16, 54, 22, 8))
     kept, over = kept_of(frame, dims)
+    if frame.often(0.05):
+        sign, limit = frame.chance.choice((">", "<", ">=", "==")), frame.chance.choice(("0", number(frame.names)))
+        leaf = frame.value(dims, (50, 50))
+        if frame.often(0.5):
+            frame.put(kept, f"{frame.chance.choice(('any', 'all'))}[{', '.join(over)}] (({leaf}) {sign} {limit})")
+        else:
+            frame.put(kept, f"sum[{', '.join(over)}] (1 if ({leaf}) {sign} {limit} else 0)")
+        return
     total = _reduced(frame, kept, over, dims)
     if total.startswith("arg"):
         frame.put(kept, total)

@@ -10,11 +10,15 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from warpwright.formulas.printer import number
-from warpwright.formulas.tree import Call, Equation, Expr, Load, Name, Num, Range, Reduce
+from warpwright.formulas.tree import Call, Equation, Expr, Load, Name, Num, Range, Reduce, children
 
 CHOICE, OR, AND, NOT, COMPARISON, SUM, PRODUCT, SIGN, POWER, ATOM = 1, 2, 3, 4, 5, 10, 11, 12, 13, 14
 _LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "and": AND, "or": OR}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_NOUNS = {
+    "sum": "sum", "mean": "mean", "max": "maximum", "min": "minimum", "prod": "product",
+    "argmax": "index of the maximum", "argmin": "index of the minimum", "var": "population variance",
+}  # fmt: skip
 _FRESH = "b g q v z a f o"
 
 
@@ -169,6 +173,19 @@ class Notation:
         if any(isinstance(part, Load) for part in each.index) and not each.combine and isinstance(each.value, Reduce):
             return self.gathered(each, each.value)
         return f"{left} {self.sign(each)} {self.expr(each.value)}"
+
+    def worded(self, each: Equation) -> str:
+        """An equation whose value is a reduction with that in words: `s_i is the mean of x_ij over j`."""
+        left = self.load(each.name, [self.expr(part) for part in each.index]) if each.index else each.name
+        total = each.value
+        if not isinstance(total, Reduce) or total.op not in _NOUNS or each.combine or any(map(children, each.index)):
+            return self.statement(each)
+        over = " and ".join(self.range(part) for part in total.ranges)
+        body = self.expr(total.body, PRODUCT)
+        noun = _NOUNS[total.op]
+        return self.chance.choice(
+            (f"{left} is the {noun} of {body} over {over}", f"{left} is the {noun} over {over} of {body}")
+        )
 
     def sign(self, each: Equation) -> str:
         return f"{each.combine}="

@@ -84,6 +84,10 @@ class Whole:
                 both = self.axes.of(node)
                 return f"({self.expr(left, 0, both)}) & ({self.expr(right, 0, both)})", COMPARISON
             case Call(name="select", args=args):
+                if not self.axes.of(args[0]):
+                    raise NotAlignedError("a choice by a number")
+                if self.torch and all(isinstance(each, Num) for each in args[1:]):
+                    args = (args[0], *(Num(float(each.value)) for each in args[1:] if isinstance(each, Num)))
                 return f"{self.module}.where({self._listed(node, args)})", ATOM
             case Call(name=sign, args=(left, right)) if sign in _LEVELS or sign in _COMPARISONS:
                 both, level = self.axes.of(node), _LEVELS.get(sign, COMPARISON)
@@ -98,12 +102,12 @@ class Whole:
 
     def _called(self, node: Expr, name: str, args: Sequence[Expr]) -> tuple[str, int]:
         listed = self._listed(node, args)
+        if self.torch and not self.axes.of(args[0]):
+            raise NotAlignedError("a function of a number")
         if name in ("max", "min"):
             if self.torch and not self.axes.of(args[1]):
                 end = "min" if name == "max" else "max"
                 return f"torch.clamp({self.expr(args[0])}, {end}={self.expr(args[1])})", ATOM
-            if self.torch and not self.axes.of(args[0]):
-                raise NotAlignedError("a number beside an array")
             return f"{self.module}.{name}imum({listed})", ATOM
         if name == "clamp":
             if self.torch and any(self.axes.of(each) for each in args[1:]):
@@ -115,8 +119,6 @@ class Whole:
             return f"torch.sigmoid({listed})" if self.torch else f"sigmoid({listed})", ATOM
         if name == "rsqrt" and not self.torch:
             return f"1 / np.sqrt({listed})", PRODUCT
-        if self.torch and not self.axes.of(args[0]):
-            raise NotAlignedError("a function of a number")
         return f"{self.module}.{name}({listed})", ATOM
 
     def _load(self, node: Load) -> str:

@@ -23,6 +23,13 @@ def neighbours(frame: Frame) -> None:
 
     here, far = moved(dims[0], 0), frame.chance.choice((1, 1, 1, 2))
     pairs = [(moved(dim, far), here) if valid else (moved(dim, far), moved(dim, -far)) for dim in along]
+    if frame.often(0.1):
+        i = dims[-1]
+        before = at(name, (*dims[:-1], f"{i} - 1"))
+        first = frame.chance.choice((here, "0", number(frame.names)))
+        both = frame.chance.choice((f"{here} - {before}", value(frame.names, [here, before]), f"{here} * {before}"))
+        frame.put(dims, f"({both}) if {i} > 0 else {first}")
+        return
     if frame.often(0.3) and not valid:
         pairs = [(here, moved(dim, -far)) for dim in along]
     ring = " + ".join(each for pair in dict.fromkeys(pairs) for each in dict.fromkeys(pair) if each != here)

@@ -74,6 +74,8 @@ class Plain:
     def statement(self, equation: Equation) -> str:
         self.axes = axes_of(equation)
         for node in walk(equation.value):
+            if not isinstance(node, Call | Reduce | Load):
+                continue
             sizes = [self.dims[each] for each in self.axes.of(node)]
             if len({*sizes}) < len(sizes):
                 raise NotAlignedError("two axes of one size")
@@ -135,6 +137,8 @@ class Plain:
                 ]
             case Reduce(op=op, ranges=ranges, body=body):
                 taken, before = self.steps(body)
+                if op not in _REDUCTIONS:
+                    raise NotAlignedError(op)
                 over = self._over(node)
                 if running_over(node):
                     return taken, [
@@ -224,16 +228,13 @@ class Plain:
                     if not isinstance(index[0], Load) or len(gathered) > 1:
                         raise NotAlignedError("a gathered index that is not the first")
                     return f"{tensor}[{gathered[0]}]"
-                if self.axes.sorted(dims) != dims:
-                    return f"{tensor} transposed" if len(dims) == 2 else self._refuse()
+                if self.axes.sorted(dims) != dims and len(self.axes.order) == 2:
+                    return f"{tensor} transposed"
                 return tensor
             case Num() | Name():
                 self.axes.of(node)
                 return self.notation.expr(node)
         return ""
-
-    def _refuse(self) -> str:
-        raise NotAlignedError("a transposition of more than two")
 
     def _condition(self, node: Expr) -> str:
         match node:

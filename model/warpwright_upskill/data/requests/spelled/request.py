@@ -15,7 +15,7 @@ from warpwright.formulas.tree import Equation, Load, Name, Reduce, walk
 from warpwright_upskill.data.requests.phrasebook import DEMANDS
 from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
 from warpwright_upskill.data.requests.spelled.loops import LOOPED, Code, loops
-from warpwright_upskill.data.requests.spelled.notation import NOTATIONS, Latex, Subscripts
+from warpwright_upskill.data.requests.spelled.notation import NOTATIONS, Latex, Notation, Subscripts
 from warpwright_upskill.data.requests.spelled.numpy_like import Whole
 from warpwright_upskill.data.requests.spelled.plain import Plain
 from warpwright_upskill.data.requests.spelled.shapes import (
@@ -167,10 +167,10 @@ def stated(sketch: Sketch, sizes: Sizes, form: str, chance: Random) -> str:
         and not getattr(notation, "square_brackets", False)
     ):
         raise NotImplementedError("an underscore beside subscripts")
-    main = chance.choice((", ", "; ", " and ")).join(notation.statement(each) for each in results)
+    main = chance.choice((", ", "; ", " and ")).join(_one(notation, each, 0.12) for each in results)
     every = _for_all(results[0], sizes, chance)
     if stages:
-        behind = chance.choice((", ", " and ", "; ")).join(notation.statement(each) for each in stages)
+        behind = chance.choice((", ", " and ", "; ")).join(_one(notation, each, 0.4) for each in stages)
         ways = (
             f"{main} where {behind}",
             f"{main}, with {behind}",
@@ -182,6 +182,12 @@ def stated(sketch: Sketch, sizes: Sizes, form: str, chance: Random) -> str:
     return f"{main}{every}"
 
 
+def _one(notation: Notation, each: Equation, share: float) -> str:
+    """An equation, now and then with its reduction in words."""
+    in_words = notation.chance.random() < share and not isinstance(notation, Latex)
+    return notation.worded(each) if in_words else notation.statement(each)
+
+
 def _whole(
     sketch: Sketch, sizes: Sizes, form: str, stages: Sequence[Equation], results: Sequence[Equation], chance: Random
 ) -> str:
@@ -191,6 +197,8 @@ def _whole(
     if form == "words":
         words = Plain(sizes.dims, chance)
         return chance.choice((". ", "; then ", ". Then ")).join(words.statement(each) for each in (*stages, *results))
+    if any(each.type in ("u8", "i8") for each in sketch.formula.tensors.values()):
+        raise NotImplementedError("bytes, which wrap around there")
     arrays = Whole(sizes.dims, chance)
     main = "; ".join(arrays.statement(each) for each in results)
     if not stages:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from warpwright.formulas.printer import shown
-from warpwright.formulas.tree import Expr, Load, Name, rebuilt, walk
+from warpwright.formulas.tree import Call, Expr, Load, Name, Num, rebuilt, walk
 
 from warpwright_upskill.data.requests.phrases import chosen, filled, lines
 from warpwright_upskill.data.requests.spelled.sketch import Sketch
@@ -19,6 +19,7 @@ TYPE_WORDS = {
     "f64": "<double|fp64|float64|double precision>",
     "i32": "<int32|int|32-bit ints>",
     "i64": "<int64|long long|64-bit ints>",
+    "i8": "<int8|int8_t|signed char>",
     "u8": "<uint8|uint8_t|unsigned char>",
     "u32": "<uint32|unsigned int>",
 }
@@ -170,17 +171,34 @@ def type_words(sketch: Sketch, told: frozenset[str], chance: Random) -> list[str
 
 def outside_words(sketch: Sketch, chance: Random) -> list[str]:
     """What is read beyond the ends of arrays."""
+    loads = [node for each in sketch.written.equations for node in walk(each.value) if isinstance(node, Load)]
+    loads = [each for each in loads if each.outside is not None]
+    if chance.random() < 0.4 and (said := _first_outside(loads, chance)):
+        return [said]
     modes: dict[str, list[str]] = {}
-    for equation in sketch.written.equations:
-        for node in walk(equation.value):
-            if isinstance(node, Load) and node.outside is not None:
-                mode = node.outside if isinstance(node.outside, str) else "zero"
-                names = modes.setdefault(mode, [])
-                names += [node.tensor] if node.tensor not in names else []
+    for node in loads:
+        mode = node.outside if isinstance(node.outside, str) else "zero"
+        names = modes.setdefault(mode, [])
+        names += [node.tensor] if node.tensor not in names else []
     return [
         filled(chosen(chance.choice(lines(_OUTSIDE[mode])), chance), {"x": " and ".join(names)})
         for mode, names in modes.items()
     ]
+
+
+def _first_outside(loads: Sequence[Load], chance: Random) -> str:
+    """`x[-1] = 0`, where one element before the first is all that is read outside; "" where it is not."""
+    if len({*loads}) != 1 or len(loads[0].index) != 1:
+        return ""
+    match loads[0]:
+        case Load(tensor=name, index=(Call(name="-", args=(Name(), Num(value=1))),), outside=outside):
+            beyond = {"clamp": f"{name}[0]", "reflect": f"{name}[1]"}.get(str(outside), "0")
+            if outside == "wrap":
+                return chance.choice((f"{name}[-1] is the last element", f"before {name}[0] comes the last element"))
+            return chance.choice(
+                ("{0}[-1] = {1}", "{0}[-1] is {1}", "taking {0}[-1] as {1}", "({0}[-1] := {1})")
+            ).format(name, beyond)
+    return ""
 
 
 def longer_words(sketch: Sketch, sizes: Sizes, chance: Random) -> list[str]:

@@ -70,11 +70,17 @@ def _sketch(kind: str, frame: Frame, chance: Random) -> Sketch | None:
     if type_ != "f32":
         mixed = len(read) > 1 and chance.random() < 0.15
         types |= {each: type_ for at, each in enumerate(read) if not (mixed and at)}
+    if len(read) > 1 and type_ == "f32" and chance.random() < 0.06:
+        types[read[-1]] = chance.choice(("i32", "i32", "u8", "i8"))
     lines = " ".join(f"{name}: {each}" for name, each in types.items() if not _is_default(name, each, body))
     written = parse(f"{lines} {body}")
     text = printed_in_one_line(written)
     formula = resolve(text, written)
     results = {each.name: each.type for each in formula.outputs}
+    if any(types.get(each) in ("u8", "i8") for each in read) and not all(
+        each.startswith("f") for each in results.values()
+    ):
+        return None
     told = []
     for name, each in results.items():
         declared = name in types
@@ -109,6 +115,8 @@ def _silly(formula: Formula, written: Written) -> bool:
         if isinstance(equation.value, Load) and not equation.combine and equation.value.index == equation.index:
             return True
         for node in walk(equation.value):
+            if isinstance(node, Call) and node.name == "select" and node.args[1] == node.args[2]:
+                return True
             if (
                 isinstance(node, Call)
                 and node.name in ("+", "-", "/", "max", "min", ">", "<")
