@@ -61,7 +61,7 @@ def test_types_and_what_lies_outside_are_told(sketches: list[Sketch]) -> None:
         words = said(each, Random(each.text))
         told = f"{words.comment} {words.given}"
         if re.search(r": (f16|bf16|f64)", each.text):
-            assert re.search(r"half|fp16|float16|bf16|bfloat16|double|float64|fp64", told), told
+            assert re.search(r"half|fp16|float16|bf16|bfloat16|double|float64|fp64", told, re.I), told
         loads = [node for equation in each.written.equations for node in walk(equation.value) if isinstance(node, Load)]
         if any(node.outside is not None for node in loads):
             pattern = (
