@@ -82,6 +82,42 @@ var_: var_ s2 var_c
 std_: std_ sd s_c
 pos_: p_in pos_emb_ match same_cls
 neg: neg_ mismatch diff_cls n_in
+u: field phi_n T_grid temp psi_n potential conc U height_n
+v: second_field conc_b V_field
+vel: v_body velocity speeds vels Vp
+vx: u_vel wind_x v_x U_x
+vy: v_vel wind_y v_y U_y
+vz: w_vel wind_z v_z
+hx: dx_cell spacing cell h_grid delta
+ps: points_xyz coords pts_nd R_all sites
+sig: signal wave_in samples_in trace_in pcm_in s_in
+taps: fir_h coeffs_b h_fir weights_t impulse
+prev: last_frame old_field prev_step u_old previous
+rhs: source f_src rhs_f charge_density
+spot: S0 s_now spot_px underlying
+strike: K_strike strikes k_opt
+rate: r_f rate_r int_rate rr_
+cfl: courant c_num lambda_c
+kappa: diffusivity k_cond conductivity0
+vol: volume_t traded shares
+flux: face_flux F_face flx
+spin: sigma_s lattice_s spins
+mat: rot M3 T_mat xform R3
+nv: normals n_vec nrm
+tri: faces tris f_idx
+ba: boxes_a det_boxes preds_box
+bb: boxes_b gt_boxes anchors
+va: vec_a a_vec dirs
+vb: vec_b b_vec forces
+qa: quat_a q_left
+qb: quat_b q_right
+img: frame_in plane scan
+depth: depth_m zbuf range_img
+paths: sim_paths S_paths
+soft: eps_soft softening
+rc: r_cut cutoff_r
+noisy: estimate degraded
+box: box_len L_box cell_len
 mass: mass_ masses mm weights_b charge
 """
 
