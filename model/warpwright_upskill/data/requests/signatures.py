@@ -162,7 +162,8 @@ def _headed(listed: Sequence[str], habit: _Habit, called: str, chance: Random) -
     )  # fmt: skip
     if "__global__" not in head and chance.random() < 0.3:
         streams = ("cudaStream_t stream", "cudaStream_t stream = 0", "cudaStream_t s")
-        inside += f", {chance.choice([each for each in streams if not re.search(rf'\b{each.split()[1]}\b', inside)])}"
+        taken = {*re.findall(r"\w+", inside)}
+        inside += ", " + chance.choice([each for each in streams if each.split()[1] not in taken])
     behind = chance.choice(("", "", ";", " {", " { }"))
     if not habit.template:
         return f"{head}{name}({inside}){behind}"
