@@ -196,7 +196,8 @@ def torch_signature(
     plain = all(each.type == "f32" and not each.fields for each in given)
     if plain and chance.random() < 0.25:
         return _schema(formula, given, chance, called)
-    told = [each for each in given if each.role != "out" or chance.random() < 0.5]
+    reads = any(each.role != "out" for each in given)
+    told = [each for each in given if each.role != "out" or not reads or chance.random() < 0.5]
     style = chance.randrange(len(_TENSORS))
     spelling = chance.randrange(3)
     listed = [_tensor(each, style, spelling, sizes) for each in told]
