@@ -197,7 +197,7 @@ class Notation:
         index = [place if isinstance(part, Load) else self.expr(part) for part in each.index]
         equal = self.comparisons.get("==", "==")
         conditions = [f"{self.expr(part)} {equal} {place}" for part in each.index if isinstance(part, Load)]
-        over = [self.range(part) for part in total.ranges]
+        over = [part.name for part in total.ranges]
         said = f"{', '.join(over)} with {conditions[0]}"
         return f"{self.load(each.name, index)} = sum over all {said} of {self.expr(total.body, PRODUCT)}"
 

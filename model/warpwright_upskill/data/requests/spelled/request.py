@@ -281,7 +281,7 @@ def _roles(sketch: Sketch, chance: Random) -> list[str]:
         said.append(
             chance.choice((f"outputs {both}", f"two outputs: {', '.join(outputs)}", f"{both} are both written"))
         )
-    elif chance.random() < 0.08 and outputs[0] != "output":
+    elif len(outputs) == 1 and chance.random() < 0.08 and outputs[0] != "output":
         said.append(chance.choice(("{} is the output", "output {}", "write to {}")).format(outputs[0]))
     return said
 

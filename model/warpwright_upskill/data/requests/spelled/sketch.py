@@ -12,7 +12,7 @@ from warpwright.formulas.model import Formula
 from warpwright.formulas.parser import parse
 from warpwright.formulas.printer import printed_in_one_line
 from warpwright.formulas.resolve import resolve
-from warpwright.formulas.tree import Call, Load, Reduce, Written, walk
+from warpwright.formulas.tree import Call, Load, Num, Reduce, Written, walk
 
 from warpwright_upskill.data.evaluated import is_finite
 from warpwright_upskill.data.requests.spelled.frame import Frame
@@ -114,22 +114,24 @@ def _silly(formula: Formula, written: Written) -> bool:
     for equation in written.equations:
         if isinstance(equation.value, Load) and not equation.combine and equation.value.index == equation.index:
             return True
-        for node in walk(equation.value):
-            if isinstance(node, Call) and node.name == "select" and node.args[1] == node.args[2]:
-                return True
-            if (
-                isinstance(node, Call)
-                and node.name in ("+", "-", "/", "max", "min", ">", "<")
-                and node.args[0] == node.args[1]
-            ):
-                return True
-            if (
-                isinstance(node, Call)
-                and node.name == "abs"
-                and isinstance(node.args[0], Call)
-                and node.args[0].name in ("abs", "exp")
-            ):
-                return True
+        if any(_says_nothing(node) for node in walk(equation.value) if isinstance(node, Call)):
+            return True
+    return False
+
+
+def _says_nothing(node: Call) -> bool:
+    """Whether an operation has nothing to decide or to change: `x - x`, `abs(exp(x))`, `exp(x) > 0`."""
+    first = node.args[0]
+    positive = isinstance(first, Call) and first.name in ("abs", "exp", "sigmoid")
+    match node.name:
+        case "select":
+            return node.args[1] == node.args[2]
+        case "+" | "-" | "/" | "max" | "min" | ">" | "<":
+            return first == node.args[1] or (positive and node.name in (">", "<", "max") and node.args[1] == Num(0))
+        case "abs" | "relu":
+            return positive
+        case ">=":
+            return positive and node.args[1] == Num(0)
     return False
 
 
