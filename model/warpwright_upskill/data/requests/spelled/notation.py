@@ -70,7 +70,7 @@ class Notation:
         match self.ranges:
             case 0:
                 return f"{op} over {' and '.join(ranges)} of ({self.expr(body)})", SUM
-            case 1:
+            case 1 if op in ("sum", "prod"):
                 return f"{op}_{{{over}}} {inner}" if len(over) > 1 else f"{op}_{over} {inner}", PRODUCT
             case 2:
                 return f"{op}({over}: {self.expr(body)})", ATOM
