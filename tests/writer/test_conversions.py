@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.written import computes_plainly_and_by_schedules
 from warpwright.formulas.resolve import formula_of
+from warpwright.writer.write import file_text, plain
 
 FORMULAS = (
     "y: i8 y[i] = x[i] * 1e10",
@@ -33,3 +34,17 @@ FORMULAS = (
 @pytest.mark.parametrize("text", FORMULAS)
 def test_what_lies_beyond_a_small_type_becomes_its_nearest_value(text: str) -> None:
     computes_plainly_and_by_schedules(formula_of(text), "k")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x: f64 y: f64 y[r] = (sum[c] x[r, c]) ** (1 / 3)", "pow(y_sum, 1.0 / 3.0)"),
+        ("x: f64 y: f64 y[i] = x[i] * sqrt(1 / 3) * (2 if x[i] > 1 / 7 else 3)", "sqrt(1.0 / 3.0)"),
+        ("x: f64 y: f64 y[i] = x[i] * f32(1 / 3)", "1.0f / 3.0f"),
+        ("y[i] = x[i] * (1 / 3)", "1.0f / 3.0f"),
+        ("x: c128 y: c128 y[i] = x[i] * (1 / 3)", "1.0 / 3.0"),
+    ],
+)
+def test_literals_are_as_precise_as_what_they_meet(text: str, said: str) -> None:
+    assert said in file_text(plain(formula_of(text), "k"))

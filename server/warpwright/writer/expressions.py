@@ -145,7 +145,7 @@ class Expressions:
         if name in ("neg", "~"):
             return f"{'-' if name == 'neg' else '~'}{self.of(args[0], UNARY, kind)}", UNARY
         if name == "/":
-            return self._quotient(args, computed(settled(type_of(node, self.type_named))))
+            return self._quotient(args, self._met(node, wanted))
         if name in ("//", "%"):
             return self._rounded_down(name, args, kind)
         if name in ("**", "pow"):
@@ -165,7 +165,14 @@ class Expressions:
         meeting = args[0]
         for each in args[1:]:
             meeting = Call("+", (meeting, each))
-        return self.type_of(meeting)
+        return self._met(meeting, wanted)
+
+    def _met(self, node: Expr, wanted: ElementType | None) -> ElementType:
+        """The type to compute in; of literals alone, as in sqrt(1 / 3), as precise a one as is wanted."""
+        kind = self.type_of(node)
+        if wanted is None or kind == wanted or kind.kind != "float" or not _is_of_literals(node):
+            return kind
+        return TYPES["f64"] if wanted.name in ("f64", "c128") else kind
 
     def _cast(self, operand: Expr, kind: ElementType) -> tuple[str, int]:
         own = self.type_of(operand)
@@ -327,6 +334,11 @@ class Expressions:
         text = self.of(node, wanted=kind)
         # A dimension has the type of the kernel's index, which `own` does not know.
         return text if own == kind and isinstance(node, Load) else f"static_cast<{NAMES[kind.name]}>({text})"
+
+
+def _is_of_literals(node: Expr) -> bool:
+    """Whether an expression has no type but that of literals."""
+    return all(isinstance(n, Num) or (isinstance(n, Call) and n.name not in TYPES) for n in walk(node))
 
 
 def _whose_errors_round_away(node: Expr) -> frozenset[Expr]:
