@@ -15,7 +15,7 @@ import { clickOn, goTo, hideSideBars, hoverOn, openFile, openWindow, overlaps, p
 
 const here = dirname(fileURLToPath(import.meta.url));
 const [editor = "", extension = dirname(here)] = process.argv.slice(2).map((path) => resolve(path));
-const SOON_MILLISECONDS = 30_000;
+const SOON_MILLISECONDS = 90_000;
 const OPENED_MILLISECONDS = 5_000;
 const VERIFIED_MILLISECONDS = 120_000;
 const DRAFTED_MILLISECONDS = 180_000;

@@ -2,7 +2,7 @@
 // on the screen, because Playwright's own hover and click scroll the editor and break its layout.
 import { until } from "./vscode.mjs";
 
-const SOON_MILLISECONDS = 30_000;
+const SOON_MILLISECONDS = 90_000;
 const FOCUS_MILLISECONDS = 5_000;
 
 /** Settings under which a window shows the editor and little else. */
@@ -112,9 +112,14 @@ function rectangleOf(text) {
 
 /** Put the mouse on a text of the editor, and wait for the hover; its element. */
 export async function hoverOn(page, text) {
-  const { x, y, width, height } = await placeOf(page, text);
-  await page.mouse.move(x + width / 2, y + height / 2, { steps: 3 });
-  return await see(page, ".monaco-hover .hover-contents");
+  // What is drawn anew below the mouse ends a hover before it is shown: it is moved there again.
+  const hovered = async () => {
+    const { x, y, width, height } = await placeOf(page, text);
+    await page.mouse.move(x + width / 2, y + height / 2 + 100);
+    await page.mouse.move(x + width / 2, y + height / 2, { steps: 3 });
+    return await see(page, ".monaco-hover .hover-contents", undefined, FOCUS_MILLISECONDS);
+  };
+  return await until(() => hovered().catch(() => undefined), SOON_MILLISECONDS, `no hover on ${text}`);
 }
 
 export async function clickOn(page, text) {

@@ -27,10 +27,12 @@ from warpwright.formulas.model import Formula
 from warpwright_upskill.console import fail, progress_bar, stage
 from warpwright_upskill.data.poison import poison
 from warpwright_upskill.data.teachers import Anthropic, Local, OpenAi, Teacher, TeacherError, key_of
-from warpwright_upskill.examples import FORMULA, LEVELS, Example, read_examples, write_json_lines
+from warpwright_upskill.examples import FORMULA, Example, read_examples, write_json_lines
 from warpwright_upskill.options import find_base
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+BEST = 5
+"""The level of what answers a request exactly."""
 QUESTION = """A CUDA programmer asked for a kernel, and this formula was written for it.
 Request: {problem}
 Given: {given}
@@ -54,7 +56,7 @@ class Search:
     name: str = "search"
 
     def answer(self, question: str) -> str:
-        return json.dumps({"level": len(LEVELS), "reasons": ["The kernel agrees with its formula."], "rewordings": []})
+        return json.dumps({"level": BEST, "reasons": ["The kernel agrees with its formula."], "rewordings": []})
 
 
 def asked(teacher: Teacher, example: Example) -> Review:
@@ -67,7 +69,7 @@ def asked(teacher: Teacher, example: Example) -> Review:
     except (ValueError, KeyError, TypeError):
         raise TeacherError(f"{teacher.name} answers no review.") from None
     texts = [*reasons, *rewordings] if isinstance(reasons, list) and isinstance(rewordings, list) else [None]
-    if type(level) is not int or not 1 <= level <= 5 or not all(isinstance(each, str) for each in texts):
+    if type(level) is not int or not 1 <= level <= BEST or not all(isinstance(each, str) for each in texts):
         raise TeacherError(f"{teacher.name} answers a review with a wrong level or texts that are none.")
     return Review(level, tuple(reasons[:5]), tuple(rewordings[:5]))
 
