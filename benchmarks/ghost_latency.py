@@ -16,7 +16,6 @@ import os
 import platform
 import sys
 import tempfile
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from typing import Any
 from edit_latency import figures
 from formula_catalogue import Entry, catalogue
 from hardware import processor
-from hover_latency import PROCESSORS, Client
+from hover_latency import PROCESSORS, Client, answer
 
 RESULT = Path(__file__).resolve().parent / "results" / "ghost_latency.json"
 WARM = "y[i] = 2 * x[i]"
@@ -37,11 +36,9 @@ def shown(client: Client, path: Path, formula: str) -> tuple[float, bool]:
     uri = client.open(path, text)
     position = {"line": text.count("\n"), "character": 0}
     asked = {"textDocument": {"uri": uri}, "position": position, "context": {"triggerKind": 2}}
-    sent = time.perf_counter()
-    number = client.start("textDocument/inlineCompletion", asked)
-    arrived, message = client.wait(lambda m: m.get("id") == number and "method" not in m)
+    seconds, found = answer(client, "textDocument/inlineCompletion", asked)
     client.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
-    return arrived - sent, bool(message["result"])
+    return seconds, bool(found)
 
 
 def measured(chosen: list[Entry]) -> Json:

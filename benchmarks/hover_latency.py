@@ -171,12 +171,18 @@ def measured(text: str, count: int, *, busy: bool) -> Json:
 
 
 def answered(client: Client, method: str, params: Json) -> float:
+    seconds, result = answer(client, method, params)
+    if not result:
+        sys.exit(f"{method} said nothing")
+    return seconds
+
+
+def answer(client: Client, method: str, params: Json) -> tuple[float, Any]:
+    """The seconds from a request to its answer, and its result."""
     sent = time.perf_counter()
     number = client.start(method, params)
     arrived, message = client.wait(lambda m: m.get("id") == number and "method" not in m)
-    if not message["result"]:
-        sys.exit(f"{method} said nothing")
-    return arrived - sent
+    return arrived - sent, message["result"]
 
 
 def main() -> int:

@@ -11,6 +11,8 @@ what the shipped file is worth is asked through the server's engine.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +35,21 @@ MOST_TOKENS = 160
 
 def read_answers(path: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """How answers were made, and those to each prompt. Raises StageError."""
-    try:
+    with _reading(path, "answers", "answers ask"):
         said = json.loads(path.read_text(encoding="utf-8"))
         answers = {str(name): [str(each) for each in texts] for name, texts in said["answers"].items()}
         return dict(said["settings"]), answers
+
+
+@contextmanager
+def _reading(path: Path, what: str, writer: str) -> Iterator[None]:
+    """Turns what reading a file of JSON raises into a StageError."""
+    try:
+        yield
     except OSError as error:
-        raise StageError(f"{path}: cannot be read ({error.strerror}); `answers ask` writes it.") from None
+        raise StageError(f"{path}: cannot be read ({error.strerror}); `{writer}` writes it.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise StageError(f"{path}: holds no answers; `answers ask` writes it.") from None
+        raise StageError(f"{path}: holds no {what}; `{writer}` writes it.") from None
 
 
 @click.group(help=__doc__)
@@ -80,14 +89,10 @@ def prepare(prompts: Path, shown: Path | None, limit: int, out: Path, model: str
 def ask(prompts: Path, adapter: Path, tries: int, out: Path, model: str | None) -> None:
     """Answer PROMPTS: the likeliest answer first, then drawn ones."""
     gguf = find_base(model).path
-    try:
+    with _reading(prompts, "prompts", "answers prepare"):
         said = json.loads(prompts.read_text(encoding="utf-8"))
         asked = {str(name): [int(each) for each in ids] for name, ids in said["prompts"].items()}
         vocabulary, shown = said["vocabulary"], said["shown"]
-    except OSError as error:
-        raise StageError(f"{prompts}: cannot be read ({error.strerror}); `answers prepare` writes it.") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise StageError(f"{prompts}: holds no prompts; `answers prepare` writes it.") from None
     if vocabulary != vocabulary_hash(gguf)[0]:
         raise StageError(f"{prompts}: holds tokens of another vocabulary; prepare them with this --model.")
     pieces = Vocabulary(gguf)

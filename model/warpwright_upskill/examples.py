@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,16 @@ class Rejected:
 Make = Callable[[], list[Example | Rejected]]
 Jobs = dict[str, Make]
 """What makes each part of the examples, by the part's name; sent to other processes."""
+
+
+def in_parts(name: str, total: int, most: int, make: Callable[[int, int], list[Example | Rejected]]) -> Jobs:
+    """`make(first, count)` for parts of `total` items, `most` in each.
+
+    >>> list(in_parts("formulas", 5, 2, lambda first, count: []))
+    ['formulas-0-2', 'formulas-2-2', 'formulas-4-1']
+    """
+    sizes = ((first, min(most, total - first)) for first in range(0, total, most))
+    return {f"{name}-{first}-{count}": partial(make, first, count) for first, count in sizes}
 
 
 def write_json_lines(path: Path, items: Iterable[Example | Rejected]) -> None:

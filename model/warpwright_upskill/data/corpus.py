@@ -27,7 +27,7 @@ from warpwright_upskill.data.requests import compose
 from warpwright_upskill.data.requests.compose import Parts
 from warpwright_upskill.data.requests.wording import worded
 from warpwright_upskill.data.splits import side_of
-from warpwright_upskill.examples import FORMULA, Example, Jobs, Metrics, Provenance, Rejected
+from warpwright_upskill.examples import FORMULA, Example, Jobs, Metrics, Provenance, Rejected, in_parts
 
 TOGETHER = 200
 """Formulas of a part: one compilation."""
@@ -35,16 +35,13 @@ ORIGIN = "requests"
 
 
 def request_jobs(formulas: int, wordings: int, seed: str) -> Jobs:
-    starts = enumerate(range(0, formulas, TOGETHER))
-    jobs = [(number, min(TOGETHER, formulas - at)) for number, at in starts]
-    return {
-        f"formulas-{number}-{count}-{wordings}": partial(part, number, count, wordings, seed) for number, count in jobs
-    }
+    return in_parts(f"formulas-{wordings}", formulas, TOGETHER, partial(part, wordings=wordings, seed=seed))
 
 
-def part(number: int, count: int, wordings: int, seed: str) -> list[Example | Rejected]:
-    """The examples of the formulas of one part, and what was rejected."""
-    drawn = [(name, compose.composed(name)) for at in range(count) if (name := f"{seed}/{number * TOGETHER + at}")]
+def part(first: int, count: int, *, wordings: int, seed: str) -> list[Example | Rejected]:
+    """The examples of some formulas from the number `first` on, and what was rejected."""
+    names = [f"{seed}/{number}" for number in range(first, first + count)]
+    drawn = [(name, compose.composed(name)) for name in names]
     codes = [(f"f{at}", parts.formula, plain(parts.formula, f"f{at}")) for at, (_, parts) in enumerate(drawn)]
     outcomes = check_many(codes)
     found: list[Example | Rejected] = []

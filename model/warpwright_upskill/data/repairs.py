@@ -23,7 +23,18 @@ from warpwright.writer.scatter import ScatterError
 
 from warpwright_upskill.data.bugs import COMPILE, RUN, Bug, bugs_of
 from warpwright_upskill.data.symptoms import FORMS, Verdict, Written, verdicts
-from warpwright_upskill.examples import DEV, HELD_OUT, REPAIR, TRAIN, Example, Jobs, Metrics, Provenance, Rejected
+from warpwright_upskill.examples import (
+    DEV,
+    HELD_OUT,
+    REPAIR,
+    TRAIN,
+    Example,
+    Jobs,
+    Metrics,
+    Provenance,
+    Rejected,
+    in_parts,
+)
 
 HELD_OUT_FAMILIES = frozenset({"row reduction", "stencil", "gather", "loss", "mask"})
 DEV_FAMILIES = frozenset({"integers", "quantisation"})
@@ -47,11 +58,10 @@ class Broken:
 
 
 def repair_jobs(formulas: int, seed: str) -> Jobs:
-    sizes = ((at, min(PART, formulas - at)) for at in range(0, formulas, PART))
-    return {f"repairs-{first}-{count}": partial(part, first, count, seed) for first, count in sizes}
+    return in_parts("repairs", formulas, PART, partial(part, seed=seed))
 
 
-def part(first: int, count: int, seed: str) -> list[Example | Rejected]:
+def part(first: int, count: int, *, seed: str) -> list[Example | Rejected]:
     """The examples of some formulas from the number `first` on, and what was rejected."""
     found = islice(samples(seed), first, first + count)
     return examples_of(list(broken_kernels(list(enumerate(found, first)), seed)))

@@ -16,7 +16,17 @@ from warpwright_upskill.data.corpus import stage_sentences
 from warpwright_upskill.data.requests.spelled.request import said
 from warpwright_upskill.data.requests.spelled.sketch import Sketch, sketched
 from warpwright_upskill.data.splits import side_of_sketch
-from warpwright_upskill.examples import EVALUATED, FORMULA, SPELLED, Example, Jobs, Metrics, Provenance, Rejected
+from warpwright_upskill.examples import (
+    EVALUATED,
+    FORMULA,
+    SPELLED,
+    Example,
+    Jobs,
+    Metrics,
+    Provenance,
+    Rejected,
+    in_parts,
+)
 
 TOGETHER = 2000
 """Formulas of a part."""
@@ -24,18 +34,14 @@ _METRICS = Metrics(EVALUATED, "parsed, resolved and evaluated by NumPy", not_hig
 
 
 def spelled_jobs(formulas: int, wordings: int, seed: str) -> Jobs:
-    starts = enumerate(range(0, formulas, TOGETHER))
-    jobs = [(number, min(TOGETHER, formulas - at)) for number, at in starts]
-    return {
-        f"spelled-{number}-{count}-{wordings}": partial(part, number, count, wordings, seed) for number, count in jobs
-    }
+    return in_parts(f"spelled-{wordings}", formulas, TOGETHER, partial(part, wordings=wordings, seed=seed))
 
 
-def part(number: int, count: int, wordings: int, seed: str) -> list[Example | Rejected]:
-    """The examples of the formulas of one part, and what was rejected."""
+def part(first: int, count: int, *, wordings: int, seed: str) -> list[Example | Rejected]:
+    """The examples of some formulas from the number `first` on, and what was rejected."""
     found: list[Example | Rejected] = []
-    for at in range(count):
-        name = f"{seed}/spelled/{number * TOGETHER + at}"
+    for number in range(first, first + count):
+        name = f"{seed}/spelled/{number}"
         for example in examples(sketched(name), name, wordings):
             reason = refusal(example)
             found.append(Rejected(FORMULA, example.provenance, reason) if reason else example)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from warpwright.formulas.tree import Equation, Expr, Load, Name, Reduce, children, walk
 
 
-class NotAlignedError(NotImplementedError):
-    """What cannot be said without indices."""
+class UnsayableError(Exception):
+    """What cannot be said in a notation; another one says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Axes:
     order: tuple[str, ...]
 
     def of(self, node: Expr) -> tuple[str, ...]:
-        """The axes of an expression. Raises NotAlignedError for one that needs indices."""
+        """The axes of an expression. Raises UnsayableError for one that needs indices."""
         match node:
             case Load():
                 return self.sorted(element_dims(node))
@@ -28,15 +28,15 @@ class Axes:
                 if running := running_over(node):
                     return self.sorted([running if each == ranges[0].name else each for each in inner])
                 if any(each.lower is not None or (each.upper is not None and children(each.upper)) for each in ranges):
-                    raise NotAlignedError("a range")
+                    raise UnsayableError("a range")
                 if any(each.upper is not None and isinstance(each.upper, Name | Load) for each in ranges):
-                    raise NotAlignedError("a range")
+                    raise UnsayableError("a range")
                 over = {each.name for each in ranges}
                 if not over <= {*inner}:
-                    raise NotAlignedError("a dimension that nothing has")
+                    raise UnsayableError("a dimension that nothing has")
                 return tuple(each for each in inner if each not in over)
             case Name(name=name) if name in self.order:
-                raise NotAlignedError("a place as a number")
+                raise UnsayableError("a place as a number")
         return self.sorted({each for child in children(node) for each in self.of(child)})
 
     def sorted(self, dims: Sequence[str] | set[str]) -> tuple[str, ...]:
@@ -62,18 +62,18 @@ def element_dims(node: Load) -> tuple[str, ...]:
             case Load(index=(Name(name=name),), outside=None):
                 found.append(name)
             case _:
-                raise NotAlignedError("an index that is computed")
+                raise UnsayableError("an index that is computed")
     if len({*found}) < len(found) or node.outside is not None:
-        raise NotAlignedError("a diagonal")
+        raise UnsayableError("a diagonal")
     return tuple(found)
 
 
 def axes_of(equation: Equation) -> Axes:
-    """The order of the dimensions of an equation. Raises NotAlignedError where a place of the result is computed."""
+    """The order of the dimensions of an equation. Raises UnsayableError where a place of the result is computed."""
     order: list[str] = []
     for each in equation.index:
         if not isinstance(each, Name):
-            raise NotAlignedError("a place that is computed")
+            raise UnsayableError("a place that is computed")
         order.append(each.name)
     loads = [node for node in walk(equation.value) if isinstance(node, Load) and node.index]
     for load in sorted(loads, key=lambda each: -len(each.index)):
@@ -84,10 +84,10 @@ def axes_of(equation: Equation) -> Axes:
             before = dim
     for node in walk(equation.value):
         if isinstance(node, Reduce) and any(each.name not in order for each in node.ranges):
-            raise NotAlignedError("a dimension that nothing has")
+            raise UnsayableError("a dimension that nothing has")
     found = Axes(tuple(order))
     if found.of(equation.value) != tuple(each.name for each in equation.index if isinstance(each, Name)):
-        raise NotAlignedError("a result that is broadcast")
+        raise UnsayableError("a result that is broadcast")
     return found
 
 

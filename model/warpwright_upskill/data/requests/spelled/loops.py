@@ -7,6 +7,7 @@ from random import Random
 
 from warpwright.formulas.tree import Call, Equation, Expr, Load, Name, Num, Range, Reduce, walk
 
+from warpwright_upskill.data.requests.spelled.axes import UnsayableError
 from warpwright_upskill.data.requests.spelled.notation import ATOM, CHOICE, OR, PRODUCT, SIGN, Notation
 
 _C_FUNCTIONS = {
@@ -52,7 +53,7 @@ class Code(Notation):
         return f"{said}({', '.join(self.expr(each) for each in args)})", ATOM
 
     def reduced(self, op: str, ranges: Sequence[str], body: Expr) -> tuple[str, int]:
-        raise NotImplementedError(op)
+        raise UnsayableError(op)
 
     def _text(self, node: Expr) -> tuple[str, int]:
         if isinstance(node, Reduce):
@@ -126,7 +127,7 @@ def _total(node: Reduce, total: str, code: Code, c_like: bool) -> str:
     heads = [_range(each, code, c_like) for each in node.ranges]
     for each in walk(node.body):
         if isinstance(each, Reduce):
-            raise NotImplementedError("a reduction inside of a reduction")
+            raise UnsayableError("a reduction inside of a reduction")
     body = code.expr(node.body)
     match node.op:
         case "sum" | "mean":
@@ -136,11 +137,11 @@ def _total(node: Reduce, total: str, code: Code, c_like: bool) -> str:
         case "max" | "min":
             step = f"{total} = {node.op}({total}, {body})"
         case op:
-            raise NotImplementedError(op)
+            raise UnsayableError(op)
     begin = _BEGINS[node.op]
     after = f"; {total} /= {' * '.join(code.dims[each.name] for each in node.ranges)}" if node.op == "mean" else ""
     if node.op == "mean" and any(each.lower is not None or each.upper is not None for each in node.ranges):
-        raise NotImplementedError("a mean over a part")
+        raise UnsayableError("a mean over a part")
     if c_like:
         infinite = {"-inf": "-INFINITY", "inf": "INFINITY"}.get(begin, begin)
         return f"float {total} = {infinite}; {' '.join(heads)} {step};{f' {after[2:]};' if after else ''}"

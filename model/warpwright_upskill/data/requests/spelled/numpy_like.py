@@ -8,7 +8,7 @@ from random import Random
 
 from warpwright.formulas.tree import Call, Equation, Expr, Load, Name, Num, Reduce
 
-from warpwright_upskill.data.requests.spelled.axes import Axes, NotAlignedError, axes_of, element_dims, running_over
+from warpwright_upskill.data.requests.spelled.axes import Axes, UnsayableError, axes_of, element_dims, running_over
 from warpwright_upskill.data.requests.spelled.notation import ATOM, COMPARISON, POWER, PRODUCT, SIGN, SUM, Notation
 
 _LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT}
@@ -85,7 +85,7 @@ class Whole:
                 return f"({self.expr(left, 0, both)}) & ({self.expr(right, 0, both)})", COMPARISON
             case Call(name="select", args=args):
                 if not self.axes.of(args[0]):
-                    raise NotAlignedError("a choice by a number")
+                    raise UnsayableError("a choice by a number")
                 if self.torch and all(isinstance(each, Num) for each in args[1:]):
                     args = (args[0], *(Num(float(each.value)) for each in args[1:] if isinstance(each, Num)))
                 return f"{self.module}.where({self._listed(node, args)})", ATOM
@@ -103,7 +103,7 @@ class Whole:
     def _called(self, node: Expr, name: str, args: Sequence[Expr]) -> tuple[str, int]:
         listed = self._listed(node, args)
         if self.torch and not self.axes.of(args[0]):
-            raise NotAlignedError("a function of a number")
+            raise UnsayableError("a function of a number")
         if name in ("max", "min"):
             if self.torch and not self.axes.of(args[1]):
                 end = "min" if name == "max" else "max"
@@ -111,7 +111,7 @@ class Whole:
             return f"{self.module}.{name}imum({listed})", ATOM
         if name == "clamp":
             if self.torch and any(self.axes.of(each) for each in args[1:]):
-                raise NotAlignedError("arrays as limits")
+                raise UnsayableError("arrays as limits")
             return f"torch.clamp({listed})" if self.torch else f"np.clip({listed})", ATOM
         if name == "relu":
             return f"torch.relu({listed})" if self.torch else f"np.maximum({listed}, 0)", ATOM
@@ -128,7 +128,7 @@ class Whole:
         if gathered:
             (at,) = gathered if len(gathered) == 1 else (-1,)
             if at < 0:
-                raise NotAlignedError("two gathered indices")
+                raise UnsayableError("two gathered indices")
             index = node.index[at]
             assert isinstance(index, Load)
             text = f"{text}[{':, ' * at}{index.tensor}]"
@@ -136,7 +136,7 @@ class Whole:
             return text
         if len(dims) == 2:
             return f"{text}.T"
-        raise NotAlignedError("a transposition of more than two")
+        raise UnsayableError("a transposition of more than two")
 
     def _reduced(self, node: Reduce, *, keep: bool) -> tuple[str, int]:
         if not keep and (product := self._product(node)):
@@ -146,7 +146,7 @@ class Whole:
         if running := running_over(node):
             place = inner.index(node.ranges[0].name)
             if node.op not in _RUNNING or place != self.axes.of(node).index(running):
-                raise NotAlignedError("a running total")
+                raise UnsayableError("a running total")
             return f"{self.module}.{_RUNNING[node.op]}({self.expr(node.body)}, {named}{place})", ATOM
         places = sorted(inner.index(each.name) - (len(inner) if self.negative else 0) for each in node.ranges)
         which = str(places[0]) if len(places) == 1 else f"({', '.join(map(str, places))})"
@@ -162,9 +162,9 @@ class Whole:
         if self.torch and op in ("max", "min") and not whole:
             op = f"a{op}"
         if self.torch and op == "prod" and len(places) > 1:
-            raise NotAlignedError("a product over two")
+            raise UnsayableError("a product over two")
         if op in ("argmax", "argmin") and len(places) > 1 and len(inner) > len(places):
-            raise NotAlignedError("argmax over two")
+            raise UnsayableError("argmax over two")
         if self.methods:
             return f"{self.expr(node.body, ATOM)}.{op}({', '.join(arguments)})", ATOM
         return f"{self.module}.{op}({', '.join([self.expr(node.body), *arguments])})", ATOM

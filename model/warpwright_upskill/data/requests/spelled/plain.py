@@ -7,7 +7,7 @@ from random import Random
 from warpwright.formulas.tree import Call, Equation, Expr, Load, Name, Num, Reduce, walk
 
 from warpwright_upskill.data.requests.phrases import chosen
-from warpwright_upskill.data.requests.spelled.axes import Axes, NotAlignedError, axes_of, element_dims, running_over
+from warpwright_upskill.data.requests.spelled.axes import Axes, UnsayableError, axes_of, element_dims, running_over
 from warpwright_upskill.data.requests.spelled.notation import Notation
 
 _FUNCTIONS = {
@@ -78,12 +78,12 @@ class Plain:
                 continue
             sizes = [self.dims[each] for each in self.axes.of(node)]
             if len({*sizes}) < len(sizes):
-                raise NotAlignedError("two axes of one size")
+                raise UnsayableError("two axes of one size")
         taken, steps = self.steps(equation.value)
         steps = [chosen(each, self.chance) for each in steps]
         name, add = equation.name, equation.combine
         if add not in ("", "+"):
-            raise NotAlignedError(add)
+            raise UnsayableError(add)
         into = (
             f"<add the result to {name}|accumulate into {name}>"
             if add
@@ -138,7 +138,7 @@ class Plain:
             case Reduce(op=op, ranges=ranges, body=body):
                 taken, before = self.steps(body)
                 if op not in _REDUCTIONS:
-                    raise NotAlignedError(op)
+                    raise UnsayableError(op)
                 over = self._over(node)
                 if running_over(node):
                     return taken, [
@@ -146,16 +146,16 @@ class Plain:
                         _RUNNING[op].replace("{over}", self.dims[ranges[0].name]),
                     ] if op in _RUNNING else self._none()
                 return taken, [*before, _REDUCTIONS[op].replace("{over}", over)]
-        raise NotAlignedError("an expression that is no chain")
+        raise UnsayableError("an expression that is no chain")
 
     def _none(self) -> list[str]:
-        raise NotAlignedError("a running total")
+        raise UnsayableError("a running total")
 
     def _over(self, node: Reduce) -> str:
         inner = self.axes.of(node.body)
         names = [self.dims[each.name] for each in node.ranges]
         if not all(names):
-            raise NotAlignedError("a size without a name")
+            raise UnsayableError("a size without a name")
         if len(names) == len(inner):
             return self.chance.choice(
                 ("over everything", "over all elements", "over the whole array", f"over {' and '.join(names)}")
@@ -226,7 +226,7 @@ class Plain:
                 gathered = [each.tensor for each in index if isinstance(each, Load)]
                 if gathered:
                     if not isinstance(index[0], Load) or len(gathered) > 1:
-                        raise NotAlignedError("a gathered index that is not the first")
+                        raise UnsayableError("a gathered index that is not the first")
                     return f"{tensor}[{gathered[0]}]"
                 if self.axes.sorted(dims) != dims and len(self.axes.order) == 2:
                     return f"{tensor} transposed"
@@ -243,7 +243,7 @@ class Plain:
                 return f"{tensor} is set"
             case Call(name=sign, args=(left, right)) if sign in _COMPARED and self.inline(left) and self.inline(right):
                 return f"{self.inline(left)} {_COMPARED[sign]} {self.inline(right)}"
-        raise NotAlignedError("a condition")
+        raise UnsayableError("a condition")
 
 
 _COMPARED = {"<": "is below", ">": "is above", "<=": "is at most", ">=": "is at least", "==": "equals", "!=": "is not"}

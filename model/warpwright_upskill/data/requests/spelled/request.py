@@ -14,6 +14,7 @@ from warpwright.formulas.tree import Equation, Load, Name, Reduce, walk
 
 from warpwright_upskill.data.requests.phrasebook import DEMANDS
 from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
+from warpwright_upskill.data.requests.spelled.axes import UnsayableError
 from warpwright_upskill.data.requests.spelled.loops import LOOPED, Code, loops
 from warpwright_upskill.data.requests.spelled.notation import NOTATIONS, Latex, Notation, Subscripts
 from warpwright_upskill.data.requests.spelled.numpy_like import Whole
@@ -117,7 +118,7 @@ def _first_that_can(sketch: Sketch, sizes: Sizes, chance: Random) -> tuple[str, 
         form = chance.choices(tuple(_WEIGHTS), tuple(_WEIGHTS.values()))[0]
         try:
             return form, stated(sketch, sizes, form, chance)
-        except NotImplementedError:
+        except UnsayableError:
             continue
 
 
@@ -166,7 +167,7 @@ def stated(sketch: Sketch, sizes: Sizes, form: str, chance: Random) -> str:
         and any("_" in each for each in names)
         and not getattr(notation, "square_brackets", False)
     ):
-        raise NotImplementedError("an underscore beside subscripts")
+        raise UnsayableError("an underscore beside subscripts")
     main = chance.choice((", ", "; ", " and ")).join(_one(notation, each, 0.12) for each in results)
     every = _for_all(results[0], sizes, chance)
     if stages:
@@ -193,12 +194,12 @@ def _whole(
 ) -> str:
     """The equations without indices: as array expressions, or in words."""
     if len({*sizes.dims.values()} - {""}) < len({*map(str, sketch.formula.dims.values())}):
-        raise NotImplementedError("sizes of one name")
+        raise UnsayableError("sizes of one name")
     if form == "words":
         words = Plain(sizes.dims, chance)
         return chance.choice((". ", "; then ", ". Then ")).join(words.statement(each) for each in (*stages, *results))
     if any(each.type in ("u8", "i8") for each in sketch.formula.tensors.values()):
-        raise NotImplementedError("bytes, which wrap around there")
+        raise UnsayableError("bytes, which wrap around there")
     arrays = Whole(sizes.dims, chance)
     main = "; ".join(arrays.statement(each) for each in results)
     if not stages:
@@ -225,11 +226,11 @@ def _for_all(each: Equation, sizes: Sizes, chance: Random) -> str:
 def _loops(sketch: Sketch, sizes: Sizes, equations: Sequence[Equation], chance: Random) -> str:
     nodes = [node for each in equations for node in walk(each.value)]
     if any(isinstance(node, Reduce) and node.op not in LOOPED for node in nodes) or not all(sizes.dims.values()):
-        raise NotImplementedError("loops without an end")
+        raise UnsayableError("loops without an end")
     for each in equations:
         outer = {part.name for part in each.index if isinstance(part, Name)}
         if any(outer & {part.name for part in node.ranges} for node in walk(each.value) if isinstance(node, Reduce)):
-            raise NotImplementedError("two loops of one name in each other")
+            raise UnsayableError("two loops of one name in each other")
     outside = {node.tensor for node in nodes if isinstance(node, Load) and node.outside is not None}
     flat = {
         name: shape
