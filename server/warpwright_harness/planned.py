@@ -4,6 +4,7 @@ over, each other part by torch."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,6 +14,32 @@ from warpwright_harness.exported import TYPES
 Evaluate = Callable[[Mapping[str, Any], Mapping[str, torch.Tensor]], Mapping[str, torch.Tensor]]
 """What a formula's part computes of its arrays, by their names in the formula and in its extents."""
 _DTYPES = {name: kind for kind, name in TYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Arrays and sizes by name. No function in here holds itself, so that what is no longer read is freed at once."""
+
+    arrays: dict[str, torch.Tensor]
+    sizes: dict[str, int]
+
+    def shaped(self, array: str, extents: Sequence[str]) -> torch.Tensor:
+        return self.arrays[array].reshape([self.number(each) for each in extents])
+
+    def number(self, extent: str) -> int:
+        return int(extent) if extent.isdigit() else int(eval(extent, {}, self.sizes))
+
+    def argument(self, each: Any) -> Any:
+        if isinstance(each, list):
+            return [self.argument(one) for one in each]
+        if isinstance(each, dict):
+            if "size" in each:
+                return self.number(each["size"])
+            if "complex" in each:
+                return complex(*each["complex"])
+            moved = self.shaped(each["value"], each["extents"]).permute(each["order"])
+            return moved.reshape([self.number(one) for one in each["shape"]])
+        return each
 
 
 def run(
@@ -30,40 +57,25 @@ def run(
             if extent.isidentifier():
                 sizes[extent] = count
 
-    def shaped(array: str, extents: Sequence[str]) -> torch.Tensor:
-        return arrays[array].reshape([number(each) for each in extents])
-
-    def number(extent: str) -> int:
-        return int(extent) if extent.isdigit() else int(eval(extent, {}, sizes))
-
-    def argument(each: Any) -> Any:
-        if isinstance(each, list):
-            return [argument(one) for one in each]
-        if isinstance(each, dict):
-            if "size" in each:
-                return number(each["size"])
-            if "complex" in each:
-                return complex(*each["complex"])
-            moved = shaped(each["value"], each["extents"]).permute(each["order"])
-            return moved.reshape([number(one) for one in each["shape"]])
-        return each
-
+    values = _Values(arrays, sizes)
     for part in plan["parts"]:
         if "formula" in part:
-            reads = {each["name"]: shaped(each["array"], each["extents"]) for each in part["reads"]}
+            reads = {each["name"]: values.shaped(each["array"], each["extents"]) for each in part["reads"]}
             made = evaluate(part, reads)
             for each in part["writes"]:
                 arrays[each["array"]] = made[each["name"]]
             continue
-        kwargs = {key: argument(value) for key, value in part["kwargs"].items()}
+        kwargs = {key: values.argument(value) for key, value in part["kwargs"].items()}
         if isinstance(kwargs.get("dtype"), str):
             kwargs["dtype"] = _DTYPES[kwargs["dtype"]]
-        results = _operator(part["operator"])(*argument(part["args"]), **kwargs)
+        results = _operator(part["operator"])(*values.argument(part["args"]), **kwargs)
         several = results if isinstance(results, tuple | list) else (results,)
         arrays.update(zip(part["writes"], (_packed(each) for each in several), strict=True))
-    results = [shaped(each["array"], each["extents"]) for each in plan["results"] if each["kind"] == "user_output"]
+    results = [
+        values.shaped(each["array"], each["extents"]) for each in plan["results"] if each["kind"] == "user_output"
+    ]
     mutated = {
-        each["target"]: shaped(each["array"], each["extents"])
+        each["target"]: values.shaped(each["array"], each["extents"])
         for each in plan["results"]
         if each["kind"] != "user_output"
     }
