@@ -6,7 +6,7 @@ import pytest
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import Source
 from warpwright.verify.host_code import host_differences
-from warpwright.verify.report import What
+from warpwright.verify.report import EMULATOR, SAME_CODE, What
 from warpwright.verify.verify import verify
 
 TEXT = """#include <cstdio>
@@ -173,3 +173,37 @@ def test_checks_of_errors_are_seen_through(
 ) -> None:
     told_of = between(before, after)
     assert (words in told_of) if words else told_of == ""
+
+
+LAUNCHED = """\
+__global__ void first(float *d, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) d[i] = 2;
+}
+void run(float *d, int n) {
+    first<<<(n + 255) / 256, 256>>>(d, n);
+}
+"""
+ASKED = "(d, n);\n    if (cudaError_t error = cudaGetLastError()) abort();\n"
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("edits", "backend"),
+    [
+        ([("(d, n);\n", ASKED)], SAME_CODE),
+        ([("(d, n);\n", ASKED), ("n + 255", "n + 511")], EMULATOR),
+        ([("(d, n);\n", ASKED), ("256>>>", "128>>>")], EMULATOR),
+        ([("(d, n);\n", ASKED), ("= 2", "= 3 - 1.0f")], SAME_CODE),
+        ([("(d, n);\n", ASKED), ("= 2", "= 3")], EMULATOR),
+    ],
+    ids=["a-check", "another-grid", "another-block", "the-same-in-other-words", "another-value"],
+)
+def test_a_check_alone_is_not_run(edits: list[tuple[str, str]], backend: str) -> None:
+    text = "#include <cstdlib>\n" + LAUNCHED
+    changed = text
+    for old, new in edits:
+        changed = changed.replace(old, new)
+    original, candidate = (Source("/nowhere/a.cu", each.encode()) for each in (text, changed))
+    report = verify(original, candidate, kernel="first", backend="emulator", goal="fix", again=True)
+    assert report.backend == backend, report.reason

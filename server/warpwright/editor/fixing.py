@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from warpwright.facts.elsewhere import in_project
+from warpwright.editor.promised import answers
 from warpwright.facts.model import Program
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rewrites.base import Declined
-from warpwright.rewrites.registry import goal_of, propose
+from warpwright.rewrites.registry import goal_of
 from warpwright.rules.base import Finding, Fix
 from warpwright.syntax.source import Source
 from warpwright.verify.acceptable import acceptable
@@ -130,15 +130,10 @@ def _try(
             span.path, span.line, finding.rule, finding.kernel, fix.rewrite, fix.title, applied, reason, report
         )
 
-    kernel = program.kernel(finding.kernel)
-    if kernel is None:
-        return refused(f"the kernel {finding.kernel} is not defined here")
     progress(f"{source.path}:{finding.span.line}: {fix.title}", None)
-    proposal = propose(fix.rewrite, in_project(kernel), finding.span)
+    proposal = answers(program)(finding, fix)
     if isinstance(proposal, Declined):
         return refused(proposal.reason)
-    if proposal.source.path != source.path:
-        return refused(f"it edits {proposal.source.path}; fix that file")
     candidate = proposal.apply()
     goal = goal_of(fix.rewrite)
     report = verify(

@@ -70,7 +70,14 @@ def analyze(
     >>> [(a.expression, a.sectors_per_request) for a in analyze(Source("a.cu", text)).kernels[0].accesses]
     [('a[32 * threadIdx.x]', 32.0)]
     """
-    unit = collect(source, include, assume or Assumptions())
+    return _program(source, include, assume or Assumptions(), cache)
+
+
+def _program(
+    source: Source, include: IncludeReader, assume: Assumptions, cache: KernelCache | None, only: str = ""
+) -> Program:
+    """Of the kernels of the name `only`, or of all."""
+    unit = collect(source, include, assume)
     unit.step_share = step_share(unit)
     launches = UnitLaunches(cache.launches if cache is not None else None)
     sites = _sites(unit, launches)
@@ -81,7 +88,11 @@ def analyze(
             uneven.update(_sites(replace(unit, extent=UNEVEN_EXTENT), launches))
         return uneven[text]
 
-    kernels = [_cached_kernel(unit, text, of_it, partial(uneven_sites, text), cache) for text, of_it in sites.items()]
+    kernels = [
+        _cached_kernel(unit, text, of_it, partial(uneven_sites, text), cache)
+        for text, of_it in sites.items()
+        if only in ("", text.name)
+    ]
     defined = {text.name for text in unit.kernels()}
     for name, launched in launches.of(unit).items():
         first = launched[0].launch.span
@@ -91,19 +102,21 @@ def analyze(
         kernels = [replace(k, incomplete="; ".join(filter(None, (k.incomplete, _UNREAD)))) for k in kernels]
     kernels.sort(key=lambda k: (k.source is not source, k.source.path, k.span.start))
 
-    def again(edited: Source) -> Program:
+    def again(name: str, edited: Source) -> Program:
         def read(from_path: str, name: str) -> Source | None:
             found = include(from_path, name)
             return edited if found is not None and found.path == edited.path else found
 
-        return analyze(edited if edited.path == source.path else source, read, assume)
+        return _program(edited if edited.path == source.path else source, read, assume, None, name)
 
     has_main = "main" in unit.functions
     kernels = [
-        replace(k, again=again, sources=unit.sources, launched_elsewhere=_elsewhere(k, source, has_main))
+        replace(
+            k, again=partial(again, k.name), sources=unit.sources, launched_elsewhere=_elsewhere(k, source, has_main)
+        )
         for k in kernels
     ]
-    return Program(source, unit.sources, tuple(kernels), unit.assume)
+    return Program(source, unit.sources, tuple(kernels), unit.assume, tuple(unit.unread_includes))
 
 
 def _elsewhere(kernel: Kernel, unit: Source, has_main: bool) -> str:

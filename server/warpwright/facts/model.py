@@ -389,7 +389,7 @@ class Kernel:
     sources: Mapping[str, Source] = field(default_factory=dict[str, Source], compare=False, repr=False)
     """The files of its unit."""
     again: Callable[[Source], Program] | None = field(default=None, compare=False, repr=False)
-    """The facts about its unit with another version of one of the files; None of a kernel that no analysis made."""
+    """The facts about it with another version of one of its unit's files; None of a kernel that no analysis made."""
     shared_arrays: tuple[SharedArray, ...] = ()
     launches: tuple[Launch, ...] = ()
     launched_elsewhere: str = ""
@@ -452,6 +452,8 @@ class Program:
     sources: Mapping[str, Source]
     kernels: tuple[Kernel, ...]
     assume: Assumptions = field(default_factory=Assumptions)
+    unread_includes: tuple[tuple[Span, str], ...] = ()
+    """Its quoted includes that were not found, each with its place."""
 
     @property
     def defined_kernels(self) -> tuple[Kernel, ...]:

@@ -19,7 +19,7 @@ from warpwright.facts.preprocessor import Macro, condition
 from warpwright.facts.steps import FILE_STEPS, LINE_STEPS, Steps
 from warpwright.facts.types import CType
 from warpwright.syntax.nodes import descendants, function_declarator
-from warpwright.syntax.source import Source
+from warpwright.syntax.source import Source, Span
 
 log = logging.getLogger(__name__)
 
@@ -117,6 +117,7 @@ class Unit:
     variable_types: dict[str, CType] = field(default_factory=lambda: {})  # of device variables that were asked for
     enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
     include: IncludeReader = lambda _from_path, _name: None
+    unread_includes: list[tuple[Span, str]] = field(default_factory=list[tuple[Span, str]])  # quoted, and not found
     finished: list[Source] = field(default_factory=lambda: [])  # in the order in which their texts end
     skipped: dict[str, dict[int, int]] = field(default_factory=lambda: {})  # by path: what is not live, start to end
     judged: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])  # the #if and #elif that were looked at
@@ -180,6 +181,8 @@ def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeRe
             path = child.child_by_field_name("path")
             if path is not None and path.type in _INCLUDED and depth < MAX_INCLUDE_DEPTH:
                 found = include(source.path, _file_name(source.node_text(path)))
+                if found is None and path.type == "string_literal":
+                    unit.unread_includes.append((source.span(path), _file_name(source.node_text(path))))
                 if found is not None and found.path not in unit.sources:
                     _collect_source(unit, found, include, depth + 1)
         elif kind in ("preproc_def", "preproc_function_def"):

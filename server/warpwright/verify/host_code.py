@@ -140,15 +140,39 @@ def _replaced(mine: _Step, theirs: _Step) -> HostDifference:
     return theirs.told(f"`{theirs.shown}` was `{mine.shown}`")
 
 
+def differs_in_checks_alone(old: Program, new: Program) -> bool:
+    """Whether the host code of both is the same, launches and their shapes too, but for what looks at errors or prints."""
+    (before, before_outside, _), (after, after_outside, _) = (_steps(side, shapes=True) for side in (old, new))
+    said = [[step.text for step in side] for side in (before_outside, after_outside)]
+    return said[0] == said[1] and _texts(before) == _texts(after)
+
+
+def _texts(functions: dict[str, list[_Step]]) -> dict[str, list[str]]:
+    return {name: [step.text for step in steps] for name, steps in functions.items()}
+
+
 def _host_code(program: Program) -> dict[str, list[_Step]]:
     """The steps of each host function by its name (of several of one name all), and by "" macros and variables outside
     of functions that they use."""
+    functions, outside, wrappers = _steps(program, shapes=False)
+    read = {name: _beyond_launches(steps) for name, steps in functions.items()}
+    used = frozenset().union(*(step.uses for steps in read.values() for step in steps))
+    while further := frozenset().union(*(s.uses for s in outside if s.defines & used)) - used:
+        used |= further
+    return {**read, "": [step for step in outside if (step.defines & used) - wrappers]}
+
+
+def _steps(program: Program, *, shapes: bool) -> tuple[dict[str, list[_Step]], list[_Step], frozenset[str]]:
+    """The steps of each host function by its name, what stands outside of functions, and the functions that look at
+    errors alone, which are left out. With `shapes` a launch's text has its grid and its block."""
     outside: list[_Step] = []
     functions: dict[str, list[_Step]] = {}
     checks, wrappers = _error_checks(program), error_checks(program.sources.values())
     launched: dict[str, str] = {}
     for source in program.sources.values():
         reader = _Reader(source, uses_in(source, {}), launched, checks, wrappers)
+        if shapes:
+            reader.shapes.clear()
         for node in _outermost(source.root):
             if node.type != "function_definition":
                 outside.append(reader.step(node))
@@ -156,11 +180,7 @@ def _host_code(program: Program) -> dict[str, list[_Step]]:
                 continue
             elif (body := node.child_by_field_name("body")) is not None:
                 functions.setdefault(function_name(source, node) or "?", []).extend(reader.steps(body))
-    read = {name: _beyond_launches(steps) for name, steps in functions.items()}
-    used = frozenset().union(*(step.uses for steps in read.values() for step in steps))
-    while further := frozenset().union(*(s.uses for s in outside if s.defines & used)) - used:
-        used |= further
-    return {**read, "": [step for step in outside if (step.defines & used) - wrappers]}
+    return functions, outside, wrappers
 
 
 def _beyond_launches(steps: list[_Step]) -> list[_Step]:

@@ -15,6 +15,9 @@ EMULATOR = "emulator"
 """The backend that runs kernels on the CPU: it compares, and times nothing."""
 RECORDER = "recorder"
 """The backend that runs host code on the CPU and writes down what it launches; it times nothing."""
+SAME_CODE = "same device code"
+"""The backend of a fix of host code that changes how errors are looked at and nothing else: the compiler's PTX is the
+same, so nothing is run."""
 USUAL = "any values"
 """What the arrays of a recorded run hold: nothing looks into them."""
 UNTIMED = (EMULATOR, RECORDER)
@@ -223,7 +226,7 @@ class ProgramOutcome:
 class Report:
     """The result of `verify`. `levels` are the rungs that the candidate reached, in order.
 
-    `backend` is "cuda:" and the GPU's name, "emulator", "recorder", or "none". `finding_gone` is None where no finding
+    `backend` is "cuda:" and the GPU's name, "emulator", "recorder", "same device code", or "none". `finding_gone` is None where no finding
     was to go. `new_findings` are the warnings and errors that the candidate has and the original has not. `goal` is
     what it is for: "speed", "memory", "fix" or "reference" (see `verify`).
     """
@@ -284,6 +287,8 @@ class Report:
         'correct (emulator), not timed'
         >>> Report(Status.CORRECT, backend="emulator", predicted=Prediction(1.84, "H200")).badge()
         'correct (emulator), predicted 1.8x (H200), not timed'
+        >>> Report(Status.CORRECT, backend="same device code").badge()
+        'correct (same device code)'
         >>> Report(Status.CORRECT, backend="recorder").badge()
         'correct (recorder), not timed'
         >>> speed = Speed({"n": 4096}, 190.0, 100.0, 1.9, (1.86, 1.93))

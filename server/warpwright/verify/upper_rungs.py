@@ -37,8 +37,9 @@ from warpwright.verify.predict import predicted
 from warpwright.verify.rates import keep_rates, known_rates, rates_of
 from warpwright.verify.recorded.run import observe_recorded
 from warpwright.verify.recorded.timed import with_times
-from warpwright.verify.report import EMULATOR, PASSED, RECORDER, Level, Report, Status, Uncovered, What
+from warpwright.verify.report import EMULATOR, PASSED, RECORDER, SAME_CODE, Level, Report, Status, Uncovered, What
 from warpwright.verify.run import Observed, observe
+from warpwright.verify.same_code import same_device_code
 from warpwright.verify.sanitizer import look_for_hidden_faults
 from warpwright.verify.sequence import lines_of, replaced_launches
 from warpwright.verify.thresholds import threshold_shapes
@@ -61,6 +62,8 @@ def upper_rungs(climb: Climb, lower: Report | Lower, gpu: Gpu | Missing | None) 
         return _call(climb, base, climb.torch, gpu, (own, others | {lower.beside} - {""}), after.arch)
     if launches_new_graph(claim.original, claim.candidate):
         return _record(climb, base, units[0], after.arch, gpu)
+    if claim.goal == "fix" and climb.torch is None and same_device_code(climb, lower):
+        return _observed(replace(base, backend=SAME_CODE), Observed(status=Status.CORRECT))
     replaced = lines_of(replaced_launches(*units), units[0].source, units[1].source)
     differences = host_differences(*units, *replaced)
     base = replace(base, uncovered=(*base.uncovered, *_unread(units, name, differences)))

@@ -1,0 +1,89 @@
+"""Which fixes of findings can be had: each rewrite is asked at its finding's place, and what verification would need is
+looked for. What `check` announces and what `fix` tries are one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from warpwright.facts.elsewhere import in_project
+from warpwright.facts.model import Kernel, Program
+from warpwright.missing import Missing
+from warpwright.problems.infer import find_problem
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.registry import propose
+from warpwright.rules.base import Finding, Fix
+from warpwright.toolchain.find import Toolchain, find_toolchain
+
+_SYSTEM = ("/usr/include", "/usr/local/include")
+
+Answer = Callable[[Finding, Fix], Rewrite | Declined]
+
+
+def promised(program: Program, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings with those fixes alone that apply, each with the title and the safety that its rewrite gives it."""
+    answer = answers(program)
+    return [replace(each, fixes=tuple(_applicable(answer, each))) for each in findings]
+
+
+def answers(program: Program) -> Answer:
+    """Answers with the edit that cures a finding, or with why there is none that could be verified. Reads the project's
+    files; what it learns of a kernel is kept for its other findings."""
+    unread = unread_include(program)
+
+    @cache
+    def launched(name: str) -> Kernel | None:
+        kernel = program.kernel(name)
+        return in_project(kernel) if kernel is not None else None
+
+    @cache
+    def not_runnable(name: str) -> str:
+        kernel = program.kernel(name)
+        problem = find_problem(program, kernel) if kernel is not None else None
+        return problem.reason if isinstance(problem, Missing) else ""
+
+    def answer(finding: Finding, fix: Fix) -> Rewrite | Declined:
+        kernel = launched(finding.kernel)
+        if kernel is None:
+            return Declined(fix.rewrite, f"The kernel {finding.kernel} is not defined here.")
+        if unread:
+            return Declined(fix.rewrite, f"The header at {unread} is not found, so nothing compiles.")
+        made = propose(fix.rewrite, kernel, finding.span)
+        if isinstance(made, Declined):
+            return made
+        if made.source.path != program.source.path:
+            return Declined(fix.rewrite, f"It edits {made.source.path}; fix that file.")
+        lacking = not_runnable(kernel.name) if _is_run(made, kernel) else ""
+        return Declined(fix.rewrite, lacking) if lacking else made
+
+    return answer
+
+
+def unread_include(program: Program) -> str:
+    """The first quoted include that neither the analysis nor nvcc finds, as `a.cu:3 ("b.h")`; "" for none."""
+    if not program.unread_includes:
+        return ""
+    toolchain = find_toolchain()
+    toolkit = toolchain.include_dirs if isinstance(toolchain, Toolchain) else ()
+    folders = [*map(Path, _SYSTEM), *toolkit]
+    unread = (
+        f'{span.path}:{span.line} ("{name}")'
+        for span, name in program.unread_includes
+        if not any((folder / name).is_file() for folder in folders)
+    )
+    return next(unread, "")
+
+
+def _applicable(answer: Answer, finding: Finding) -> Iterator[Fix]:
+    for fix in finding.fixes:
+        made = answer(finding, fix)
+        if isinstance(made, Rewrite):
+            yield Fix(fix.rewrite, made.title, fix.safe and made.safe)
+
+
+def _is_run(made: Rewrite, kernel: Kernel) -> bool:
+    """Whether it writes device code, for which both kernels are run."""
+    own = made.source.path == kernel.span.path
+    return bool(made.beside) or (own and any(kernel.span.contains(edit.start) for edit in made.edits))

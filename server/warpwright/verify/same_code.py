@@ -1,0 +1,29 @@
+"""Whether a candidate leaves all that runs on the GPU as it is: then there is nothing to run and compare."""
+
+from __future__ import annotations
+
+import re
+
+from warpwright.toolchain.compile import compile_ptx
+from warpwright.verify.claim import Climb
+from warpwright.verify.host_code import differs_in_checks_alone
+from warpwright.verify.lower_rungs import Lower
+
+_LINES = re.compile(r"^\s*(\.loc|\.file|//).*\n|\s*//.*$", re.MULTILINE)
+"""What of PTX tells of the text's lines alone, as far as the sections of debugging."""
+
+
+def same_device_code(climb: Climb, lower: Lower) -> bool:
+    """Whether both compile to the same PTX but for its line numbers, and their host code differs in nothing but in how
+    errors are looked at. The PTX is compiled already, to be asked for what depends on where it runs."""
+    if not differs_in_checks_alone(*lower.units):
+        return False
+    claim, (before, after) = climb.claim, lower.compiled
+    given, stop = climb.compiled_with, claim.is_cancelled
+    own = compile_ptx(claim.original, arch=before.arch, flags=given, is_cancelled=stop)
+    other = compile_ptx(claim.candidate, arch=after.arch, flags=given, is_cancelled=stop, reads=climb.allowed)
+    return own.ok and other.ok and _code(own.text) == _code(other.text)
+
+
+def _code(ptx: str) -> str:
+    return _LINES.sub("", ptx.split("\n\t.section\t.debug")[0])

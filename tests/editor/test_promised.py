@@ -1,0 +1,54 @@
+"""What `check` announces is what `fix` can deliver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from warpwright.editor.promised import answers, promised
+from warpwright.facts.analyze import analyze
+from warpwright.rewrites.base import Declined
+from warpwright.rules.registry import run_rules
+from warpwright.syntax.source import read_include, read_source
+
+COLUMN = """\
+__global__ void turn(const float *in, float *out, int n) {
+    __shared__ float tile[32][32];
+    tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * n + threadIdx.x];
+    __syncthreads();
+    out[threadIdx.y * n + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
+}
+void run(const float *in, float *out, int n) {
+    turn<<<1, dim3(32, 32)>>>(in, out, n);
+    if (cudaGetLastError() != cudaSuccess) return;
+}
+"""
+
+
+def fixes(path: Path, text: str) -> dict[str, list[str]]:
+    path.write_text(text, encoding="utf-8")
+    program = analyze(read_source(path), read_include)
+    return {each.rule: [fix.rewrite for fix in each.fixes] for each in promised(program, run_rules(program))}
+
+
+def test_a_rewrite_that_applies_is_announced(tmp_path: Path) -> None:
+    assert fixes(tmp_path / "a.cu", COLUMN)["bank-conflict"] == ["pad-shared-array", "swizzle-shared-array"]
+
+
+def test_one_that_declines_is_not(tmp_path: Path) -> None:
+    """Both see a call that is handed the array whole, whose layout it may rely on."""
+    handed = COLUMN.replace("    __syncthreads();", "    __syncthreads();\n    sort(&tile[0][0], 1024);")
+    assert fixes(tmp_path / "a.cu", "__device__ void sort(float *, int);\n" + handed)["bank-conflict"] == []
+
+
+def test_nothing_is_announced_that_could_not_be_compiled(tmp_path: Path) -> None:
+    assert fixes(tmp_path / "a.cu", '#include "gone.h"\n' + COLUMN)["bank-conflict"] == []
+    (tmp_path / "gone.h").write_text("", encoding="utf-8")
+    assert fixes(tmp_path / "a.cu", '#include "gone.h"\n' + COLUMN)["bank-conflict"] != []
+
+
+def test_the_reason_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text('#include "gone.h"\n' + COLUMN, encoding="utf-8")
+    program = analyze(read_source(tmp_path / "a.cu"), read_include)
+    (finding,) = (each for each in run_rules(program) if each.rule == "bank-conflict")
+    said = answers(program)(finding, finding.fixes[0])
+    assert isinstance(said, Declined) and said.reason.endswith('a.cu:1 ("gone.h") is not found, so nothing compiles.')
