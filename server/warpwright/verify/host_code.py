@@ -141,7 +141,7 @@ def _replaced(mine: _Step, theirs: _Step) -> HostDifference:
 
 
 def differs_in_checks_alone(old: Program, new: Program) -> bool:
-    """Whether the host code of both is the same, launches and their shapes too, but for what looks at errors or prints."""
+    """Whether the host code of both, launches and shapes too, is the same but for what looks at errors or prints."""
     (before, before_outside, _), (after, after_outside, _) = (_steps(side, shapes=True) for side in (old, new))
     said = [[step.text for step in side] for side in (before_outside, after_outside)]
     return said[0] == said[1] and _texts(before) == _texts(after)

@@ -226,9 +226,9 @@ class ProgramOutcome:
 class Report:
     """The result of `verify`. `levels` are the rungs that the candidate reached, in order.
 
-    `backend` is "cuda:" and the GPU's name, "emulator", "recorder", "same device code", or "none". `finding_gone` is None where no finding
-    was to go. `new_findings` are the warnings and errors that the candidate has and the original has not. `goal` is
-    what it is for: "speed", "memory", "fix" or "reference" (see `verify`).
+    `backend` is "cuda:" and the GPU's name, "emulator", "recorder", "same device code", or "none". `finding_gone` is
+    None where no finding was to go. `new_findings` are the warnings and errors that the candidate has and the original
+    has not. `goal` is what it is for: "speed", "memory", "fix" or "reference" (see `verify`).
     """
 
     status: Status

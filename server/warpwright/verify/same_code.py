@@ -26,4 +26,4 @@ def same_device_code(climb: Climb, lower: Lower) -> bool:
 
 
 def _code(ptx: str) -> str:
-    return _LINES.sub("", ptx.split("\n\t.section\t.debug")[0])
+    return _LINES.sub("", ptx.split("\n\t.section\t.debug", maxsplit=1)[0])
