@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
+from warpwright.assist.signature import parameters
 from warpwright.formulas.resolve import formula_of
 from warpwright_upskill.data.requests.compose import Parts, composed
 from warpwright_upskill.data.requests.given import arrays, names_of, shape_of, sizes_called, sizes_told
 from warpwright_upskill.data.requests.signatures import c_signature, torch_signature
 from warpwright_upskill.data.requests.vocabulary import C_TYPES, TENSOR_TYPES, TYPE_NAMES
 from warpwright_upskill.data.requests.wording import worded
-from warpwright_upskill.evaluation.signature import parameters
 
 DRAWN = 600
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*")

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise, product
 
 from warpwright.assist.formula_examples import words
+from warpwright.assist.signature import Parameter, parameters, plain_name
 from warpwright.formulas.lexer import FormulaError, tokens_of
 from warpwright.formulas.model import Formula
 from warpwright.formulas.parser import parse
@@ -20,8 +21,6 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.formulas.tree import Declaration, Name
 from warpwright.formulas.types import TYPES
 from warpwright.formulas.variants import in_type
-
-from warpwright_upskill.evaluation.signature import Parameter, parameters, plain_name
 
 _TYPES = (("f16", r"half|fp16|f16|float16"), ("bf16", r"bf16|bfloat16"), ("f64", r"doubles?|fp64|f64|float64|real\*8"))
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
+from warpwright.assist.signature import Parameter, plain_name
 from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.types import TYPES, ElementType
 
 from warpwright_upskill.evaluation.prompt_inputs import Input
-from warpwright_upskill.evaluation.signature import Parameter, plain_name
 from warpwright_upskill.prompts import Prompt
 
 Kind = Literal["right", "no formula", "inputs", "types", "shapes", "values", "limits", "reference"]

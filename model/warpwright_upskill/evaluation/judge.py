@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from warpwright.assist.formula_task import read_formula
+from warpwright.assist.signature import Parameter, parameters, plain_name
 from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.model import Formula, Stage
 from warpwright.formulas.numpy_agreement import agreement, reference_of
@@ -27,7 +28,6 @@ from warpwright.formulas.types import TYPES, ElementType
 from warpwright_upskill.evaluation.assignments import Assignment, Verdict, assignments
 from warpwright_upskill.evaluation.prompt_inputs import Input, values_of
 from warpwright_upskill.evaluation.references import Result, run_reference
-from warpwright_upskill.evaluation.signature import Parameter, parameters, plain_name
 from warpwright_upskill.evaluation.worker import Worker, WorkerError
 from warpwright_upskill.prompts import Prompt
 

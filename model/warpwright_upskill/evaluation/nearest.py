@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from warpwright.assist.formula_examples import Examples, operations
+from warpwright.assist.signature import Parameter, parameters
 from warpwright.formulas.functions import FUNCTIONS
 from warpwright.formulas.lexer import FormulaError
 
 from warpwright_upskill.evaluation.adapted import adapted, misfits, shape_of
-from warpwright_upskill.evaluation.signature import Parameter, parameters
 
 _LOOKED_AT = 2000
 """Problems whose formulas may come first because they fit."""

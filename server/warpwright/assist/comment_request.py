@@ -41,7 +41,7 @@ def requested_kernel(source: Source, offset: int) -> str | None:
     comment = comment_above(source, offset)
     if comment is None:
         return None
-    match = _ASKS.match(_words(source, comment))
+    match = _ASKS.match(words_of(source, comment))
     return next(words for words in match.groups() if words) if match else None
 
 
@@ -87,7 +87,7 @@ def asked_at(source: Source, offset: int) -> Asked | None:
         and below.start_point.row == comment.end_point.row + 1
     ):
         comment, below = below, below.next_sibling
-    words = _words(source, comment)
+    words = words_of(source, comment)
     match = _ASKS.match(words)
     end = source.data.find(b"\n", comment.end_byte)
     placed = end + 1 if end >= 0 else len(source.data)
@@ -108,7 +108,7 @@ def _comment_at(source: Source, offset: int) -> Node | None:
     return None
 
 
-def _words(source: Source, comment: Node) -> str:
+def words_of(source: Source, comment: Node) -> str:
     """The text of a comment and of the line comments directly above it, without their signs, on one line."""
     lines: list[str] = []
     last: Node | None = comment

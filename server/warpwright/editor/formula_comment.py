@@ -17,6 +17,8 @@ from warpwright.syntax.source import Source
 
 _SIGNS = re.compile(r"^\s*(?://+!?|/\*+!?|\*(?!/|\*))?\s?|\s*\*+/\s*$")
 _EQUATION = re.compile(r"^\s*[A-Za-z_][\w.]*'?\s*(?:\[[^=]*\])?\s*(?:\+|\*|max|min)?=(?!=)\s*\S")
+_READ_AS = re.compile(r"^\s*read as:\s*(?=\S)")
+"""How the line begins in which ghost text says what it took a comment to mean."""
 MOST_LINES = 60
 
 
@@ -31,6 +33,7 @@ class FormulaComment:
 
 def formula_at(source: Source, offset: int) -> FormulaComment | None:
     """The formula in the comment around a byte, or just above it, outside of functions. Prose may stand above or below.
+    A line that says what the prose was read as is the formula.
 
     >>> text = b"// Rows that sum to 1:\\n// y[r, c] = x[r, c] / sum[c] x[r, c]\\nint n;\\n"
     >>> found = formula_at(Source("a.cu", text), 30)
@@ -41,7 +44,8 @@ def formula_at(source: Source, offset: int) -> FormulaComment | None:
     if not comments or any(n.type in ("compound_statement", "field_declaration_list") for n in ancestors(comments[0])):
         return None
     lines = [_SIGNS.sub("", line) for each in comments for line in source.node_text(each).splitlines()]
-    formula = formula_in(lines[:MOST_LINES])
+    read_as = [_READ_AS.sub("", line) for line in lines if _READ_AS.match(line)]
+    formula = _formula(read_as[-1]) if read_as else formula_in(lines[:MOST_LINES])
     if formula is None:
         return None
     end = source.data.find(b"\n", comments[-1].end_byte)
@@ -59,13 +63,15 @@ def formula_in(lines: list[str]) -> Formula | None:
     >>> formula_in(["How often each bin occurs:", "h: i32[64]", "h[bin[i]] += 1"]).text
     'h: i32[64]\\nh[bin[i]] += 1'
     """
-    for first, last in _runs(lines):
-        text = "\n".join(lines[first:last]).strip("\n")
-        try:
-            return formula_of(text)
-        except FormulaError:
-            continue
-    return None
+    found = (_formula("\n".join(lines[first:last]).strip("\n")) for first, last in _runs(lines))
+    return next((each for each in found if each is not None), None)
+
+
+def _formula(text: str) -> Formula | None:
+    try:
+        return formula_of(text)
+    except FormulaError:
+        return None
 
 
 def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:

@@ -105,8 +105,8 @@ def generate(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Js
 
 
 def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
-    """A kernel to be shown behind the cursor, see `formula_job`."""
-    from warpwright.editor.formula_job import ghost
+    """Kernels to be shown behind the cursor, see `ghost_job`."""
+    from warpwright.editor.ghost_job import ghost
 
     return ghost(request, progress, is_cancelled)
 

@@ -321,8 +321,8 @@ SETTINGS: tuple[Setting, ...] = (
         "findings; 0 is none.",
         {"type": "integer", "minimum": 0},
     ),
-    _switch("ghostText", "Draft kernels from comments."),
-    _at_most("ghostTextSeconds", "The longest that a draft may take."),
+    _switch("ghostText", "Show kernels for comments that ask for one, once they were compiled and compared."),
+    _at_most("ghostTextSeconds", "The longest that a kernel for a comment may take."),
 )
 """All of them, in the order in which an editor shows them."""
 

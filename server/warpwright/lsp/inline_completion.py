@@ -1,25 +1,20 @@
-"""textDocument/inlineCompletion: ghost text after a comment that asks for a kernel, or that is a formula.
+"""textDocument/inlineCompletion: ghost text below a comment that asks for a kernel, in words or as a formula.
 
-One request is under way at a time: a newer one, an edit, a cancel and the time limit each stop it. A formula's kernel
-is written, compiled and compared with the formula in a process of its own; for words a thread waits for the model's
-process. Nothing else waits for either.
+One request is under way at a time: a newer one, an edit, a cancel and the time limit each stop it. The kernel is
+written, compiled and compared with its formula in a process of its own; nothing else waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from warpwright.assist.comment_request import requested_kernel
-from warpwright.editor.formula_comment import formula_above
-from warpwright.editor.ghost import GhostWriter
+from warpwright.assist.readings import MOST_READINGS
+from warpwright.editor.ghost_request import ghost_request
 from warpwright.lsp.convert import position
 from warpwright.lsp.guard import guarded
 from warpwright.lsp.work import Worker
@@ -35,62 +30,45 @@ def register(server: Server) -> None:
 
 
 class GhostText:
-    """The process that writes formulas, the thread that waits for the model, and the request that is under way."""
+    """The process that writes kernels, and the request that is under way."""
 
     def __init__(self) -> None:
-        self._formulas = Worker()
+        self._worker = Worker()
         self._job: asyncio.Task[Any] | None = None
-        self._writer = GhostWriter()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ghost")
-        self._stop = threading.Event()
+        self._missing: set[str] = set()
 
-    async def write(self, description: str, model: str, seconds: float) -> str | None:
-        """A kernel, or None where there is none in time or a newer request came."""
+    async def texts(self, request: Mapping[str, object], seconds: float) -> list[str]:
+        """The kernels for a request of the job "ghost"; none where none may be shown."""
         self.stop()
-        stop = self._stop = threading.Event()
-        loop = asyncio.get_running_loop()
-        work = partial(self._writer.write, description, model, seconds, stop.is_set)
-        written = loop.run_in_executor(self._thread, work)
-        try:
-            async with asyncio.timeout(seconds):
-                return await written
-        except TimeoutError:
-            return None
-        finally:
-            stop.set()
-
-    async def of_formula(self, request: Mapping[str, object], seconds: float) -> str | None:
-        """The kernel of the formula that a request of the job "ghost" names, or None where none may be shown."""
-        self.stop()
-        job = self._job = asyncio.ensure_future(
-            self._formulas.run("ghost", request, lambda _text, _share: None, seconds)
-        )
+        job = self._job = asyncio.ensure_future(self._worker.run("ghost", request, lambda _text, _share: None, seconds))
         try:
             await asyncio.wait({job})
         finally:
             job.cancel()
         if job.cancelled():
-            return None
+            return []
         if (error := job.exception()) is not None:
-            log.info("a formula's kernel is not shown: %s", error)
-            return None
-        return str(job.result()["text"])
+            log.info("no kernel is shown: %s", error)
+            return []
+        answer = job.result()
+        if (missing := answer["missing"]) and missing not in self._missing:
+            self._missing.add(missing)
+            log.warning("no kernel is written from these words: %s", missing)
+        return list(map(str, answer["texts"]))
 
     def stop(self) -> None:
         """End the request that is under way: what it would write is no longer wanted."""
-        self._stop.set()
         if self._job is not None:
             self._job.cancel()
 
     async def close(self) -> None:
         self.stop()
-        await self._formulas.close()
-        self._thread.submit(self._writer.close)
-        self._thread.shutdown(wait=False)
+        await self._worker.close()
 
 
 @guarded(lambda: None)
 async def inline_completion(ls: Server, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
+    """Unasked, the likeliest kernel; who asks for more, as VS Code does to cycle through them, gets all."""
     document = ls.documents.get(params.text_document.uri)
     if document is None or not (settings := ls.documents.settings_of(document)).ghost_text:
         return None
@@ -99,20 +77,12 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     analysis = await ls.documents.analysed(document)
     if document.version != version or analysis.skipped:
         return None
-    wanted = await ls.documents.in_thread(lambda: formula_above(analysis.source, offset))
-    if wanted is not None:
-        request = {**ls.documents.request(document), "formula_at": offset}
-        code = await ls.ghost_text.of_formula(request, settings.ghost_text_seconds)
-        return _shown(code, params) if document.version == version else None
-    description = await ls.documents.in_thread(lambda: requested_kernel(analysis.source, offset))
-    if description is None:
+    if await ls.documents.in_thread(lambda: ghost_request(analysis.source, offset)) is None:
         return None
-    code = await ls.ghost_text.write(description, settings.model, settings.ghost_text_seconds)
-    return _shown(code, params) if document.version == version else None
-
-
-def _shown(code: str | None, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
-    if code is None:
+    is_asked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+    request = {**ls.documents.request(document), "at": offset, "most": MOST_READINGS if is_asked else 1}
+    texts = await ls.ghost_text.texts(request, settings.ghost_text_seconds)
+    if not texts or document.version != version:
         return None
     at = types.Range(start=params.position, end=params.position)
-    return types.InlineCompletionList(items=[types.InlineCompletionItem(insert_text=code, range=at)])
+    return types.InlineCompletionList([types.InlineCompletionItem(insert_text=text, range=at) for text in texts])

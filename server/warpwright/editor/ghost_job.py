@@ -1,0 +1,81 @@
+"""The work behind ghost text: kernels for the comment above a cursor, each compiled and compared with its formula."""
+
+from __future__ import annotations
+
+from warpwright.assist.engine import Engine, EngineError
+from warpwright.assist.opening import open_engine
+from warpwright.assist.readings import by_model
+from warpwright.assist.worded_formula import Reading
+from warpwright.editor.analysis import compiled_as
+from warpwright.editor.formula_job import checked_kernel, inserted
+from warpwright.editor.ghost_request import ghost_request
+from warpwright.editor.job_request import JobError, Json, analysed
+from warpwright.formulas.model import Formula
+from warpwright.missing import Missing
+from warpwright.progress import IsCancelled, Progress
+
+_engines: dict[str, Engine] = {}
+"""The model that was asked last, by what names it: loading takes long, and this process does one job at a time."""
+
+
+def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """The "texts" for the cursor at the byte "at", the likeliest reading first, "most" at most. Where a model would be
+    needed that is not there, "missing" says so. Raises JobError."""
+    analysis, settings = analysed(request)
+    source = analysis.source
+    wanted = ghost_request(source, request["at"])
+    if wanted is None:
+        raise JobError("Nothing is asked for any more.")
+    readings = wanted.readings
+    if not readings:
+        engine = _engine(settings.model)
+        if isinstance(engine, Missing):
+            return {"texts": [], "missing": str(engine)}
+        try:
+            readings = tuple(by_model(engine, wanted.words, "", is_cancelled, settings.ghost_text_seconds))
+        except EngineError as error:
+            raise JobError(str(error)) from None
+    arch = compiled_as(source.path, settings)[0].arch
+    texts: list[str] = []
+    for reading in readings[: request["most"]]:
+        try:
+            made = checked_kernel(source, reading, arch, progress, is_cancelled)
+        except JobError:
+            if not texts:  # the next one would be shown for the likeliest
+                raise
+            continue
+        head = f"{read_as(reading)}\n" if wanted.words else ""
+        texts.append(inserted(source, request["at"], made, head))
+    return {"texts": texts, "missing": ""}
+
+
+def read_as(reading: Reading) -> str:
+    """The line that says what words were taken to mean, itself a formula in a comment, with what was assumed.
+
+    >>> from warpwright.formulas.resolve import formula_of
+    >>> read_as(Reading(formula_of("y[r] = sum[c] x[r, c]")))
+    '// read as: y[r] = sum[c] x[r, c]  # f32, row-major, any R and C'
+    """
+    return f"// read as: {reading.formula.text}  # {assumed(reading.formula)}"
+
+
+def assumed(formula: Formula) -> str:
+    """Element types, layout and sizes, in words."""
+    kinds = {each.array: each.type for each in formula.tensors.values()}
+    types = {*kinds.values()}
+    said = types.pop() if len(types) == 1 else ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    sizes = f", any {' and '.join(formula.sizes)}" if formula.sizes else ""
+    is_flat = all(len(each.extents) < 2 for each in formula.tensors.values())
+    return f"{said}{'' if is_flat else ', row-major'}{sizes}"
+
+
+def _engine(model: str) -> Engine | Missing:
+    if model not in _engines:
+        for each in _engines.values():
+            each.close()
+        _engines.clear()
+        found = open_engine(model or None)
+        if isinstance(found, Missing):
+            return found
+        _engines[model] = found
+    return _engines[model]
