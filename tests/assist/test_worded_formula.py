@@ -7,9 +7,6 @@ from warpwright.assist.readings import by_wordings
 from warpwright.formulas.equality import same
 from warpwright.formulas.resolve import formula_of
 
-SOFTMAX = "y[r, c] = exp(x[r, c]) / sum[c] exp(x[r, c])"
-LAYER_NORM = "y[r, c] = (x[r, c] - mean[c] x[r, c]) * rsqrt(v[r] + eps)"
-
 READ = [
     ("add two vectors", "y[i] = a[i] + b[i]"),
     ("elementwise relu of x", "y[i] = relu(x[i])"),
@@ -48,7 +45,6 @@ NOTHING = [
     "masked softmax of x",
     "somme des lignes de x",
     "行ごとのソフトマックス",
-    "softmax",  # of what: read below, where a signature says it; alone of a matrix
     "relu and sigmoid of x",
     "relu of x plus y",
     "FFT of x",
@@ -71,7 +67,7 @@ def test_words_are_read_as_what_they_say(comment: str, text: str | None) -> None
     assert same(found[0].formula, formula_of(text)), found[0].formula.text
 
 
-@pytest.mark.parametrize("comment", [each for each in NOTHING if each != "softmax"])
+@pytest.mark.parametrize("comment", NOTHING)
 def test_a_word_that_is_not_understood_leaves_nothing(comment: str) -> None:
     assert by_wordings(comment) == []
 
@@ -82,6 +78,38 @@ def test_what_is_left_open_gives_alternatives_of_different_meanings() -> None:
     plain, *others = (each.formula for each in by_wordings("layer norm of each row"))
     assert set(plain.tensors) == {"x", "y"}
     assert any(set(each.tensors) == {"x", "y", "gamma", "beta"} for each in others)
+
+
+CODE = [
+    ("torch.softmax(x, dim=-1)",
+     "y[r, c] = exp(x[r, c] - m[r]) / sum[c] exp(x[r, c] - m[r]) where m[r] = max[c] x[r, c]"),
+    ("F.layer_norm(x, (D,), w, b)",
+     "y[r, c] = (x[r, c] - mean[c] x[r, c]) * rsqrt(v[r] + 1e-5) * w[c] + b[c] where v[r] = var[c] x[r, c]"),
+    ("y = F.gelu(x @ w + b)", "y[i, j] = gelu((sum[k] x[i, k] * w[k, j]) + b[j])"),
+    ("out = x / x.sum(dim=-1, keepdim=True)", "out[r, c] = x[r, c] / sum[c] x[r, c]"),
+    ("x.mean(-1, keepdim=True)", "y[r] = mean[c] x[r, c]"),
+    ("F.linear(x, w, b)", "y[i, j] = (sum[k] x[i, k] * w[j, k]) + b[j]"),
+    ("np.maximum(a, b)", "y[i] = max(a[i], b[i])"),
+    ("x * torch.sigmoid(alpha * x)", "y[i] = x[i] * sigmoid(alpha * x[i])"),
+    ("torch.cumsum(x, 1)", "y[r, c] = sum[j <= c] x[r, j]"),
+    ("x - x.mean(-1)", None),  # torch would add a row to the columns
+    ("torch.max(x, dim=1)", None),  # two results
+    ("torch.var(x, -1)", None),  # torch divides by one less
+    ("F.dropout(x, 0.5)", None),
+    ("__import__('os').system('x')", None),
+    ("print(x)", None),
+    ("sizeof(x)", None),
+    ("x.relu(", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("comment", "text"), CODE)
+def test_an_expression_of_torch_is_read_and_nothing_is_run(comment: str, text: str | None) -> None:
+    found = by_wordings(comment)
+    if text is None:
+        assert not found, found[0].formula.text
+    else:
+        assert found and same(found[0].formula, formula_of(text)), [each.formula.text for each in found]
 
 
 SIGNED = [

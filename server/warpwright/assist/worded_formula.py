@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from warpwright.assist.code_expression import in_code, name_in_code, said_in_code
 from warpwright.assist.signature import Parameter, parameters
 from warpwright.assist.worded_names import DIMS, Names, UnfitError
 from warpwright.assist.wording import Array, Said, operation, said_in
@@ -47,20 +49,38 @@ def worded(comment: str, given: str = "") -> list[Reading]:
     'a: f16, b: f16, out[i] = a[i] + b[i]'
     """
     signature = parameters(given)
-    said = said_in(comment, [each.name for each in signature])
-    if said is None:
-        return []
-    name = "_".join([*(each.name for each in reversed(said.before)), *(of for what, of in said.after if what == "map")])
     found: dict[str, Reading] = {}
-    for rank, is_affine in _choices(said, signature):
+    name, texts = _in_code(comment, signature) or _in_words(comment, signature)
+    for made in texts:
         try:
-            text = _text(said, rank, is_affine, signature)
+            text = made()
             formula = formula_of(printed_in_one_line(parse(_results_typed(text, formula_of(text), signature) + text)))
         except (UnfitError, FormulaError):
             continue
         if fits(formula, signature):
             found.setdefault(formula.text, Reading(formula, name))
     return list(found.values())
+
+
+_Texts = tuple[str, list[Callable[[], str]]]
+"""A name, and what makes the texts of the formulas that may be meant: it may raise UnfitError."""
+
+
+def _in_words(comment: str, signature: Sequence[Parameter]) -> _Texts:
+    said = said_in(comment, [each.name for each in signature])
+    if said is None:
+        return "", []
+    name = "_".join([*(each.name for each in reversed(said.before)), *(of for what, of in said.after if what == "map")])
+    return name, [partial(_text, said, *choice, signature) for choice in _choices(said, signature)]
+
+
+def _in_code(comment: str, signature: Sequence[Parameter]) -> _Texts | None:
+    if (found := said_in_code(comment)) is None:
+        return None
+    said, rank = found
+    whole = sum(not each.pointer and each.type[:1] in ("i", "u") for each in signature)
+    ranks = [max(rank, min(whole, len(DIMS))) or 1]
+    return name_in_code(comment), [partial(in_code, comment, Names(said, signature), rank) for rank in ranks]
 
 
 def _results_typed(text: str, formula: Formula, signature: Sequence[Parameter]) -> str:

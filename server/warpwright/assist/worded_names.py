@@ -33,6 +33,7 @@ class Names:
         if said.result is not None:
             self.taken.add(said.result.name)
         self.read: list[str] = []
+        self.ranks: dict[str, int] = {}
         self.shapes: dict[str, tuple[str, ...]] = {}
         outputs = [name for name, each in self.signature.items() if not each.constant]
         if len(outputs) == len(self.signature) > 1:

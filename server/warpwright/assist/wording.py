@@ -23,6 +23,7 @@ _USUAL = frozenset(
      "residual", "target", "targets", "pred", "preds", "labels", "bins", "ids", "indices", "table", "hidden")
 )  # fmt: skip
 """Words that are names of arrays where they are nothing else."""
+_NUMBERED = re.compile(r"(?:[A-Za-z]{1,2}|out|vec|mat|src)\d")
 _LONGEST = 7
 MOST_WORDS = 40
 _AXIS_OF = {"row": "last", "column": "first"}
@@ -125,7 +126,7 @@ def _is_name(name: str, words: Sequence[str], at: int, names: set[str]) -> bool:
     if name == "a" and "a" not in names:
         following = words[at + 1] if at + 1 < len(words) else ""
         return following in ("", "and", "+", "plus", "minus", ",", "->")
-    return name in names or len(name) == 1 or name in _USUAL or "_" in name or bool(re.search(r"\d$", name))
+    return name in names or len(name) == 1 or name in _USUAL or "_" in name or bool(_NUMBERED.fullmatch(name))
 
 
 def _word(token: re.Match[str]) -> str:
