@@ -88,6 +88,23 @@ def test_words_are_read_and_what_they_were_read_as_can_be_edited(tmp_path: Path)
         assert editor.log == []
 
 
+@pytest.mark.nvcc
+def test_below_a_signature_the_body_alone_is_written_for_its_names_and_types(tmp_path: Path) -> None:
+    head = "__global__ void norm(const float* in, float* out, int rows, int cols) {"
+    with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:
+        page = editor.open("a.cu", f"// row-wise softmax\n{head}")
+        (item,) = ghost(page, seconds=60).items
+        assert "__global__" not in item.insert_text and "<<<" not in item.insert_text
+        assert "// read as: out[r, c] = exp(in[r, c] - m[r])" in item.insert_text
+        assert "// Launch rows threads or more, in one dimension" in item.insert_text
+        assert not Source("k.cu", (page.text + item.insert_text).encode()).root.has_error
+        page = editor.open("b.cu", f"// out[i] = 2 * in[i]\n{head.replace('int rows, int cols', 'int n')}\n    \n}}\n")
+        (item,) = ghost(page, len(page.text) - 3, seconds=60).items
+        assert item.insert_text.endswith("out[i] = 2.0f * in[i];")
+        assert "in one dimension" in item.insert_text
+        assert editor.log == []
+
+
 def test_words_that_are_not_understood_show_nothing(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:
         for number, words in enumerate(("somme des lignes de x", "the softmax above is slow", "add three vectors")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -43,13 +43,23 @@ def formula_at(source: Source, offset: int) -> FormulaComment | None:
     comments = _comments_at(source, offset)
     if not comments or any(n.type in ("compound_statement", "field_declaration_list") for n in ancestors(comments[0])):
         return None
-    lines = [_SIGNS.sub("", line) for each in comments for line in source.node_text(each).splitlines()]
-    read_as = [_READ_AS.sub("", line) for line in lines if _READ_AS.match(line)]
-    formula = _formula(read_as[-1]) if read_as else formula_in(lines[:MOST_LINES])
+    formula = said_in(lines_of(map(source.node_text, comments)))
     if formula is None:
         return None
     end = source.data.find(b"\n", comments[-1].end_byte)
     return FormulaComment(formula, end + 1 if end >= 0 else len(source.data))
+
+
+def lines_of(comments: Iterable[str]) -> list[str]:
+    """The lines of comments without their signs."""
+    return [_SIGNS.sub("", line) for each in comments for line in each.splitlines()]
+
+
+def said_in(lines: list[str]) -> Formula | None:
+    """The formula that the lines of a comment say: that of a line that says what the others were read as, else the
+    longest run of lines that is one."""
+    read_as = [_READ_AS.sub("", line) for line in lines if _READ_AS.match(line)]
+    return _formula(read_as[-1]) if read_as else formula_in(lines[:MOST_LINES])
 
 
 def formula_above(source: Source, offset: int) -> FormulaComment | None:

@@ -5,14 +5,22 @@ from __future__ import annotations
 from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.opening import open_engine
 from warpwright.assist.readings import by_model
+from warpwright.assist.signature import parameters
 from warpwright.assist.worded_formula import Reading
 from warpwright.editor.analysis import compiled_as
 from warpwright.editor.formula_job import checked_kernel, inserted
-from warpwright.editor.ghost_request import ghost_request
+from warpwright.editor.ghost_request import GhostRequest, ghost_request
 from warpwright.editor.job_request import JobError, Json, analysed
+from warpwright.editor.open_kernel import INDEX_TYPES, sizes_in
 from warpwright.formulas.model import Formula
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
+from warpwright.syntax.source import Source
+from warpwright.verify.formulas import Asked, checked
+from warpwright.verify.report import PASSED
+from warpwright.writer.body import NoBodyError, body
+from warpwright.writer.decision import host
+from warpwright.writer.write import file_text
 
 _engines: dict[str, Engine] = {}
 """The model that was asked last, by what names it: loading takes long, and this process does one job at a time."""
@@ -27,18 +35,22 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     if wanted is None:
         raise JobError("Nothing is asked for any more.")
     readings = wanted.readings
+    given = wanted.kernel.given if wanted.kernel is not None else ""
     if not readings:
         engine = _engine(settings.model)
         if isinstance(engine, Missing):
             return {"texts": [], "missing": str(engine)}
         try:
-            readings = tuple(by_model(engine, wanted.words, "", is_cancelled, settings.ghost_text_seconds))
+            readings = tuple(by_model(engine, wanted.words, given, is_cancelled, settings.ghost_text_seconds))
         except EngineError as error:
             raise JobError(str(error)) from None
     arch = compiled_as(source.path, settings)[0].arch
     texts: list[str] = []
     for reading in readings[: request["most"]]:
         try:
+            if wanted.kernel is not None:
+                texts.append(_body(source, request["at"], wanted, reading, arch, progress, is_cancelled))
+                continue
             made = checked_kernel(source, reading, arch, progress, is_cancelled)
         except JobError:
             if not texts:  # the next one would be shown for the likeliest
@@ -49,22 +61,54 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     return {"texts": texts, "missing": ""}
 
 
-def read_as(reading: Reading) -> str:
+def _body(
+    source: Source,
+    at: int,
+    wanted: GhostRequest,
+    reading: Reading,
+    arch: str,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+) -> str:
+    """The body of the kernel whose signature stands there. Raises JobError."""
+    kernel, formula = wanted.kernel, reading.formula
+    assert kernel is not None
+    sizes = sizes_in(formula, kernel.given)
+    if sizes is None:
+        raise JobError("Which parameter is which size is not certain.")
+    names = [each.name for each in parameters(kernel.given)]
+    index = next(each.type for each in parameters(kernel.given) if each.name in sizes.values())
+    try:
+        code, lines = body(formula, kernel.head, kernel.name, names, sizes, INDEX_TYPES[index])
+    except NoBodyError as error:
+        raise JobError(str(error)) from None
+    report = checked(formula, code, file_text(code), Asked(code.name, arch), progress, is_cancelled)
+    if report.status not in PASSED:
+        raise JobError(report.reason or report.badge())
+    threads = host(code.steps[0].count)
+    said = [f"    {read_as(reading, with_sizes=False)}"] if wanted.words else []
+    reach = "; arrays have fewer than 2^31 elements" if index == "i32" else ""
+    said.append(f"    // Launch {threads} threads or more, in one dimension{reach}.")
+    after = source.data[at:].decode("utf-8", "replace")
+    return kernel.body_text([*said, *lines], after, "\r\n" if b"\r\n" in source.data else "\n")
+
+
+def read_as(reading: Reading, with_sizes: bool = True) -> str:
     """The line that says what words were taken to mean, itself a formula in a comment, with what was assumed.
 
     >>> from warpwright.formulas.resolve import formula_of
     >>> read_as(Reading(formula_of("y[r] = sum[c] x[r, c]")))
     '// read as: y[r] = sum[c] x[r, c]  # f32, row-major, any R and C'
     """
-    return f"// read as: {reading.formula.text}  # {assumed(reading.formula)}"
+    return f"// read as: {reading.formula.text}  # {assumed(reading.formula, with_sizes)}"
 
 
-def assumed(formula: Formula) -> str:
+def assumed(formula: Formula, with_sizes: bool = True) -> str:
     """Element types, layout and sizes, in words."""
     kinds = {each.array: each.type for each in formula.tensors.values()}
     types = {*kinds.values()}
     said = types.pop() if len(types) == 1 else ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-    sizes = f", any {' and '.join(formula.sizes)}" if formula.sizes else ""
+    sizes = f", any {' and '.join(formula.sizes)}" if formula.sizes and with_sizes else ""
     is_flat = all(len(each.extents) < 2 for each in formula.tensors.values())
     return f"{said}{'' if is_flat else ', row-major'}{sizes}"
 

@@ -6,19 +6,23 @@ from dataclasses import dataclass
 
 from warpwright.assist.comment_request import comment_above, requested_kernel, words_of
 from warpwright.assist.readings import by_wordings
-from warpwright.assist.worded_formula import Reading
-from warpwright.editor.formula_comment import formula_above
+from warpwright.assist.signature import parameters
+from warpwright.assist.worded_formula import Reading, fits
+from warpwright.editor.formula_comment import formula_above, said_in
+from warpwright.editor.open_kernel import OpenKernel, open_kernel
 from warpwright.syntax.source import Source
 
 
 @dataclass(frozen=True, slots=True)
 class GhostRequest:
     """What the comment above a cursor asks for. `words` are "" where it is a formula itself. A model is asked only
-    where there are no `readings` and the comment `asks` for a kernel in so many words."""
+    where there are no `readings` and the comment `asks` for a kernel in so many words. The body alone of a `kernel`
+    is asked for."""
 
     readings: tuple[Reading, ...]
     words: str = ""
     asks: bool = False
+    kernel: OpenKernel | None = None
 
 
 def ghost_request(source: Source, offset: int) -> GhostRequest | None:
@@ -31,6 +35,9 @@ def ghost_request(source: Source, offset: int) -> GhostRequest | None:
     >>> ghost_request(Source("a.cu", text), len(text)) is None
     True
     """
+    kernel = open_kernel(source, offset)
+    if kernel is not None:
+        return _body_request(kernel)
     formula = formula_above(source, offset)
     if formula is not None:
         return GhostRequest((Reading(formula.formula),))
@@ -41,3 +48,12 @@ def ghost_request(source: Source, offset: int) -> GhostRequest | None:
     words = words_of(source, comment) if asked is None else asked
     readings = tuple(by_wordings(words))
     return GhostRequest(readings, words, asked is not None) if readings or asked is not None else None
+
+
+def _body_request(kernel: OpenKernel) -> GhostRequest | None:
+    """A comment above a signature means the kernel: a model may be asked whatever its words are."""
+    formula = said_in(list(kernel.comment))
+    if formula is not None:
+        is_fit = fits(formula, parameters(kernel.given))
+        return GhostRequest((Reading(formula),), kernel=kernel) if is_fit else None
+    return GhostRequest(tuple(by_wordings(kernel.words, kernel.given)), kernel.words, True, kernel)

@@ -32,9 +32,9 @@ def pointwise(formula: Formula, group: Group, name: str, each: int = 1) -> tuple
     index_type = "int" if is_short else "long long" if flat or not group.dims else "Index"
     scope.index_type = index_type
     own = group.dims[0] if len(group.dims) == 1 else _free_name(scope)
-    _flatten(scope, group, own)
+    flatten(scope, group, own)
     body = Text(depth=1 if each == 1 else 2)
-    _stages(body, scope, group, index_type)
+    stages_in(body, scope, group, index_type)
     head = Text(depth=body.depth)
     if group.dims:
         block = f"static_cast<{index_type}>(blockIdx.x)"
@@ -146,7 +146,7 @@ def _free_name(scope: Scope) -> str:
     return scope.free("i", "at", "element", "thread")
 
 
-def _flatten(scope: Scope, group: Group, name: str) -> None:
+def flatten(scope: Scope, group: Group, name: str) -> None:
     """In packed arrays of as many elements, the thread's own one is at the number of the thread."""
     own = tuple(map(Name, group.dims))
     extents = [polynomial(scope.formula.dims[each]) for each in group.dims]
@@ -155,7 +155,7 @@ def _flatten(scope: Scope, group: Group, name: str) -> None:
             scope.flat[tensor.name] = (own, name)
 
 
-def _stages(body: Text, scope: Scope, group: Group, index_type: str) -> None:
+def stages_in(body: Text, scope: Scope, group: Group, index_type: str) -> None:
     """Values first, then what is stored: new values of arrays are written when all old ones were read."""
     stores: list[tuple[Stage, str]] = []
     writes_over = any(each.primed for each in group.stages)

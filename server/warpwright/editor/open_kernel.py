@@ -1,0 +1,83 @@
+"""A kernel of which only the signature is written, below a comment that says what it computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from warpwright.assist.signature import parameters
+from warpwright.editor.formula_comment import lines_of
+from warpwright.formulas.extents import names_in
+from warpwright.formulas.model import Formula
+from warpwright.syntax.source import Source
+
+_OPEN = re.compile(
+    r"""
+      (?P<comment>(?:^[ \t]*//[^\n]*\n)+|^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*\n)
+      (?P<head>[ \t]*(?:extern\s+"C"\s+)?(?:static\s+)?__global__\s+void\s+(?P<name>[A-Za-z_]\w*)
+      \s*\((?P<given>[^(){};]*)\))\s*\{[ \t]*(?P<line>\r?\n[ \t]*)?\Z
+    """,
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
+_LOOKED_AT = 6000  # characters before the cursor
+INDEX_TYPES = {"i32": "int", "i64": "long long"}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenKernel:
+    """`head` is the text up to the brace, `given` its parameters; `comment` are the lines above it without their signs.
+    `on_line`: the cursor stands on a line of its own, `is_closed`: behind it stands the brace that ends the body."""
+
+    comment: tuple[str, ...]
+    head: str
+    name: str
+    given: str
+    on_line: bool
+    is_closed: bool
+
+    @property
+    def words(self) -> str:
+        return " ".join(" ".join(self.comment).split())
+
+    def body_text(self, lines: list[str], after: str, end: str) -> str:
+        """Lines as they stand behind the cursor, before `after`."""
+        text = end.join(lines).lstrip(" ") if self.on_line else end + end.join(lines)
+        if not self.is_closed:
+            return f"{text}{end}}}{end}"
+        return text if after.startswith(("\n", "\r")) else text + end
+
+
+def open_kernel(source: Source, offset: int) -> OpenKernel | None:
+    """The kernel whose body begins at a cursor, a byte offset.
+
+    >>> text = b"// relu of x\\n__global__ void f(const float* x, float* y, int n) {"
+    >>> open_kernel(Source("a.cu", text), len(text)).given
+    'const float* x, float* y, int n'
+    """
+    before = source.data[:offset].decode("utf-8", "replace")[-_LOOKED_AT:]
+    after = source.data[offset:].decode("utf-8", "replace")
+    found = _OPEN.search(before)
+    if found is None or after.strip()[:1] not in ("", "}") or after.split("\n", 1)[0].strip() not in ("", "}"):
+        return None
+    comment = tuple(lines_of([found["comment"]]))
+    return OpenKernel(
+        comment, found["head"].strip(), found["name"], found["given"], bool(found["line"]), bool(after.strip())
+    )
+
+
+def sizes_in(formula: Formula, given: str) -> Mapping[str, str] | None:
+    """The parameter that each size of a formula is, None where that is not certain: the same names, m, n and k of a
+    product, or one for each extent of the first array, in order."""
+    whole = [each for each in parameters(given) if not each.pointer and each.type[:1] in ("i", "u")]
+    names = [each.name for each in whole]
+    if len({each.type for each in whole}) != 1 or whole[0].type not in INDEX_TYPES or len(names) != len(formula.sizes):
+        return None
+    if {*names} == {*formula.sizes}:
+        return {each: each for each in names}
+    letters = {each.lower(): each for each in names}
+    if letters.keys() == {"m", "n", "k"} and formula.sizes == ("I", "K", "J"):
+        return {"I": letters["m"], "J": letters["n"], "K": letters["k"]}
+    first = next(iter(formula.tensors.values()))
+    own = [name for extent in first.extents for name in names_in((extent,))]
+    return dict(zip(own, names, strict=True)) if own == [*formula.sizes] else None

@@ -1,0 +1,76 @@
+"""Kernels of which the signature alone is written."""
+
+from __future__ import annotations
+
+import pytest
+from warpwright.editor.ghost_request import ghost_request
+from warpwright.editor.open_kernel import open_kernel, sizes_in
+from warpwright.formulas.resolve import formula_of
+from warpwright.syntax.source import Source
+from warpwright.writer.body import NoBodyError, body
+
+COMMENT = "// relu of x\n"
+HEAD = "__global__ void f(const float* x, float* y, int n) {"
+
+
+def found(before: str, after: str = "") -> object:
+    return open_kernel(Source("a.cu", (before + after).encode()), len(before.encode()))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (COMMENT + HEAD, ""),
+        (COMMENT + HEAD, "}\n"),
+        (COMMENT + HEAD + "\n    ", "\n}\n\nint other;\n"),
+        ("int before;\n\n/* relu\n * of x */\n" + HEAD + "\n", ""),
+        (COMMENT + 'extern "C" ' + HEAD, ""),
+        ("// größer\n" + COMMENT + HEAD, ""),
+    ],
+)
+def test_a_body_begins_behind_the_brace(before: str, after: str) -> None:
+    assert found(before, after) is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (HEAD, ""),
+        (COMMENT + HEAD, "\n    y[0] = 1;\n}\n"),
+        (COMMENT + HEAD + "\n    if (n) {", ""),
+        (COMMENT + HEAD.replace("__global__ ", ""), ""),
+        (COMMENT + "template <typename T>\n" + HEAD, ""),
+        (COMMENT + HEAD[:-1] + ";", ""),
+        (COMMENT + "\n\n" + HEAD, ""),
+    ],
+)
+def test_elsewhere_no_body_begins(before: str, after: str) -> None:
+    assert found(before, after) is None
+
+
+def test_a_formula_that_the_signature_does_not_fit_is_not_asked_for() -> None:
+    text = ("// y[i] = x[i] + z[i]\n" + HEAD).encode()
+    assert ghost_request(Source("a.cu", text), len(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "sizes"),
+    [
+        ("y[i] = x[i]", "const float* x, float* y, int n", {"I": "n"}),
+        ("y[r] = sum[c] x[r, c]", "const float* x, float* y, int rows, int cols", {"R": "rows", "C": "cols"}),
+        ("C[i, j] = sum[k] A[i, k] * B[k, j]", "int M, int N, int K", {"I": "M", "J": "N", "K": "K"}),
+        ("C[i, j] = sum[k] A[i, k] * B[k, j]", "int a, int b, int c", None),
+        ("C[i, j] = sum[k] A[i, k] * B[k, j]", "int n", None),
+        ("y[r] = sum[c] x[r, c]", "int rows, long long cols", None),
+        ("y[i] = x[i]", "unsigned n", None),
+        ("y[i] = x[i]", "", None),
+    ],
+)
+def test_sizes_are_parameters_where_it_is_certain(text: str, given: str, sizes: dict[str, str] | None) -> None:
+    assert sizes_in(formula_of(text), given) == sizes
+
+
+@pytest.mark.parametrize("text", ["y = sum[i] x[i]", "h: i32[64], h[bin[i]] = sum[i] 1"])
+def test_what_takes_several_launches_has_no_body(text: str) -> None:
+    with pytest.raises(NoBodyError):
+        body(formula_of(text), "__global__ void f()", "f", ["x", "y", "h", "bin"], {}, "int")
