@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.costs import Costs
 from support.vscode import lacks_node, lacks_vscode
 
 # Tests share two cores with compilers and models: how long an example takes says nothing about the code.
@@ -128,6 +129,10 @@ def own_data(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("WARPWRIGHT_DATA_DIR", str(next(data_folders)))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", action="store_true", help="show the processor seconds of each test file")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """The whole suite is shared by two processes, where pytest-xdist is here to do it and nobody says `-n`.
@@ -142,6 +147,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("costs"):
+        config.pluginmanager.register(Costs())
     # A shell starts what runs in the background deaf to Ctrl-C; the processes of the tests must not inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
