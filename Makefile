@@ -1,5 +1,6 @@
 # make demo [FILE=x.cu]   the main job on a sample kernel, or on yours
-# make test               every test that this machine can run
+# make test               the tests that this machine can run, but for the slow ones
+# make test-all           the slow ones too
 # make check              format, lint, types, generated pages and tests
 # make clean              remove what the above installed here
 #
@@ -28,12 +29,15 @@ CONSTRAINTS := --constraint requirements/constraints.txt \
 	--constraint requirements/torch-beside-$(if $(HAVE_NVCC),toolkit,wheels).txt
 MACHINE_EXTRAS := $(if $(HAVE_NVCC),,$(comma)cuda)$(if $(HAVE_GPU),$(comma)gpu)
 
-.PHONY: demo test check vscode clean
+.PHONY: demo test test-all check vscode clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/python tools/demo.py "$(FILE)"
 
 test: $(VENV)/.test vscode
+	@$(BIN)/python -m pytest -m "not slow" --hypothesis-profile=few $(ARGS)
+
+test-all: $(VENV)/.test vscode
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: $(VENV)/.test vscode

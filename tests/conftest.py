@@ -24,6 +24,7 @@ from support.vscode import lacks_node, lacks_vscode
 
 # Tests share two cores with compilers and models: how long an example takes says nothing about the code.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", settings.get_profile("shared"), max_examples=25)
 settings.load_profile("shared")
 
 Reason = str
@@ -112,6 +113,9 @@ TIERS: dict[str, Callable[[], Reason]] = {
 
 _LEFT_OUT = "Skipped: tier "
 
+NOT_SLOW = "not slow"
+"""What `make test` says to pytest's `-m`."""
+
 PROCESSES = 2
 """That share the whole suite."""
 
@@ -166,8 +170,15 @@ def _cores() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [*range(os.cpu_count() or 1)]
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest's own, which leaves out what `-m` says
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    seen: Counter[str] = Counter()
     for item in items:
+        if sampled := item.get_closest_marker("sampled"):
+            family = item.nodeid.partition("[")[0]
+            if seen[family] % sampled.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[family] += 1
         for tier, lacks in TIERS.items():
             if item.get_closest_marker(tier) and lacks():
                 item.add_marker(pytest.mark.skip(reason=f"tier {tier}: {lacks()}"))
@@ -179,6 +190,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     said = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", [])]
     left_out = Counter(reason.removeprefix(_LEFT_OUT) for reason in said if reason.startswith(_LEFT_OUT))
     terminalreporter.section("what this machine ran")
+    if config.getoption("markexpr") == NOT_SLOW:
+        terminalreporter.line("left out: the slow tests, which `make test-all` runs")
     if not left_out:
         terminalreporter.line("every test that was collected: nothing was left out")
     for reason, count in left_out.items():

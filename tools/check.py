@@ -18,7 +18,7 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("the commands' page", (PYTHON, "tools/generate_cli.py", "--check")),
     ("the settings' page", (PYTHON, "tools/generate_settings.py", "--check")),
     ("the extension's requirements", (PYTHON, "tools/generate_extras.py", "--check")),
-    ("tests", (PYTHON, "-m", "pytest")),
+    ("tests", (PYTHON, "-m", "pytest", "-m", "not slow", "--hypothesis-profile=few")),
 )
 
 

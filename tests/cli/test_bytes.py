@@ -36,6 +36,7 @@ TEXTS = {
 texts = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 
 
+@pytest.mark.sampled(5)
 @texts
 @pytest.mark.parametrize(
     "arguments",
@@ -55,6 +56,7 @@ def test_every_command_reads_it(tmp_path: Path, text: bytes, arguments: str) -> 
         assert "bank-conflict" in ran.stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @texts
 def test_a_fix_changes_no_other_byte(tmp_path: Path, text: bytes) -> None:
@@ -68,6 +70,7 @@ def test_a_fix_changes_no_other_byte(tmp_path: Path, text: bytes) -> None:
     assert path.read_bytes() == text.replace(b"tile[32][32]", b"tile[32][32 + 1]")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.skipif(shutil.which("patch") is None, reason="patch applies the diff")
 @pytest.mark.parametrize("name", ["latin", "windows"])

@@ -26,7 +26,7 @@ void run(float *sums, const float *in, const float *weights, int rows, int terms
   launch(sums, in, weights, rows, terms);
 }
 int main() {
-  int rows = 900, terms = 24;
+  int rows = 200, terms = 24;
   float *data, *weights, *other;
   cudaMalloc(&data, rows * sizeof(float));
   cudaMalloc(&other, rows * sizeof(float));
@@ -37,7 +37,7 @@ int main() {
 """
 
 SPREAD = """// Another file says: extern __global__ void spread(float *, const float *, int, int);
-// warpwright: shape rows=2000 columns=96
+// warpwright: shape rows=300 columns=40
 // warpwright: check rows=129 columns=33
 __global__ void spread(float *out, const float *in, int rows, int columns) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;

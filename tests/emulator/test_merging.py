@@ -7,8 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from warpwright.emulator.merging import LineAccess, find_lines, merge, widths_of
 from warpwright.emulator.program import outline
 from warpwright.emulator.ptx.model import Instruction, Place
@@ -127,7 +128,7 @@ def test_accesses_that_the_compiler_left_without_a_line_stand_where_the_machine_
     assert find_lines(blocks, [access(5), access(5), access(6), access(6)], []) == {}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(
         st.tuples(st.integers(0, 24), st.sampled_from([("u8", 1), ("b16", 2), ("b32", 4), ("v2.b32", 8)])), max_size=12

@@ -6,8 +6,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from warpwright.facts.analyze import analyze
 from warpwright.facts.document import facts_document, facts_text
 from warpwright.rules.registry import all_rules, run_rules
@@ -48,6 +49,7 @@ def damaged(text: bytes, random: Random) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_damage_of_every_kind(part: int) -> None:
     """A case that fails is found again by its part and number."""
@@ -57,7 +59,7 @@ def test_damage_of_every_kind(part: int) -> None:
         survive(text[: random.randrange(len(text) + 1)] if number % 3 == 0 else damaged(text, random))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.sampled_from(TEXTS), st.integers(0, 10_000))
 def test_any_prefix(data: bytes, length: int) -> None:
     survive(data[: length % (len(data) + 1)])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.findings import program
 
 LEAVES = ["threadIdx.x", "threadIdx.y", "blockIdx.x", "1", "2", "3", "5", "16", "32", "33"]
@@ -89,7 +90,7 @@ def counted(expression: str, width: int, height: int, size: int) -> tuple[float,
     return sectors / requests, wavefronts / requests
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(expressions(), st.sampled_from([(32, 1), (64, 2), (16, 16), (17, 13), (8, 4), (5, 3)]))
 def test_counts_agree_with_brute_force(expression: str, block: tuple[int, int]) -> None:
     width, height = block

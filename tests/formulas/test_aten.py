@@ -121,6 +121,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_plan_computes_what_torch_does(name: str) -> None:
     function, inputs = CASES[name]

@@ -7,8 +7,9 @@ import time
 
 import pytest
 from formula_catalogue import catalogue
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.formula_trees import FORMULAS
 from warpwright.formulas.functions import FUNCTIONS, KEYWORDS, REDUCTIONS
 from warpwright.formulas.lexer import FormulaError, tokens_of
@@ -37,19 +38,19 @@ def ends(text: str) -> None:
     assert time.process_time() - begun < 20
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.one_of(st.text(max_size=200), st.binary(max_size=200).map(lambda data: data.decode("latin-1"))))
 def test_any_text(text: str) -> None:
     ends(text)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.sampled_from([*SIGNS, *WORDS]), max_size=60))
 def test_any_tokens(tokens: list[str]) -> None:
     ends("y[i] = " + " ".join(tokens))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(FORMULAS)
 def test_any_formula_that_parses(formula: Written) -> None:
     ends(printed(formula))

@@ -43,7 +43,14 @@ def test_what_is_stored_in_many_places_is_reduced_once(text: str, dims: list[tup
     assert [each.dims for each in normal(formula_of(text)).stages] == dims
 
 
-@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.name)
+LARGE = {"monte_carlo_pi"}
+"""Of a size of its own that takes many seconds."""
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [pytest.param(each, id=each.name, marks=[pytest.mark.slow] if each.name in LARGE else []) for each in catalogue()],
+)
 def test_formulas_of_the_catalogue(entry: Entry) -> None:
     same(entry.formula, dict(entry.small))
 

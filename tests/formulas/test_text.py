@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from support.examples import examples
 from support.formula_trees import EXPRESSIONS, FORMULAS
 from warpwright.formulas.parser import parse
 from warpwright.formulas.printer import printed, printed_in_one_line, shown
@@ -17,13 +18,13 @@ def read(text: str) -> Expr:
     return parse(f"y = {text}").equations[0].value
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(FORMULAS)
 def test_what_is_printed_is_read_as_the_same(formula: Written) -> None:
     assert parse(printed(formula)) == formula
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(FORMULAS)
 def test_what_is_printed_in_one_line_is_read_as_the_same(formula: Written) -> None:
     text = printed_in_one_line(formula)
@@ -31,13 +32,13 @@ def test_what_is_printed_in_one_line_is_read_as_the_same(formula: Written) -> No
     assert "\n" not in text
 
 
-@settings(max_examples=800, deadline=None)
+@examples(800)
 @given(EXPRESSIONS)
 def test_an_expression_is_read_as_it_was(node: Expr) -> None:
     assert read(shown(node)) == node
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(FORMULAS)
 def test_printing_again_changes_nothing(formula: Written) -> None:
     text = printed(formula)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from warpwright.emulator import agreement
 from warpwright.emulator.agreement import Output
 from warpwright.emulator.drawn import DISTRIBUTIONS, Asked, around, as_doubles, ties
@@ -46,7 +47,7 @@ NUMBERS = st.sampled_from(
 PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS, st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.sampled_from(SCALARS), PAIRS, st.sampled_from([-1.0, 0.0, 1e-3, 2.0]), st.booleans())
 def test_two_outputs_are_judged_alike(scalar: str, pairs: Any, tolerance: float, whole: bool) -> None:
     ours = made(scalar, [abs(b) if same else abs(a) for a, b, same, _, _ in pairs])

@@ -50,6 +50,7 @@ def test_a_function_takes_examples_and_sizes_of_run_time(file: Path) -> None:
     assert "[3, 4]" not in part.text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "inputs", "said"),
     [

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from support.editor import Editor, Page
-from support.kernels import CLEAN, CONFLICT
+from support.kernels import CLEAN, CONFLICT, SEARCHED
 
 NUMBERS = count(1)
-GENERIC = "template <typename T>\n" + CONFLICT.replace("float", "T").replace(
-    "run(const T* in, T*", "run(const float* in, float*"
+GENERIC = (
+    SEARCHED.replace("float", "T")
+    .replace("run(const T* in, T*", "run(const float* in, float*")
+    .replace("__global__", "template <typename T>\n__global__")
 )
 SECOND = """\
 void again(const TYPE* in, TYPE* out, int n) {
@@ -67,7 +69,7 @@ def test_a_template_that_is_launched_with_two_types_is_run_with_both(vscode: Edi
 @pytest.mark.nvcc
 def test_a_kernel_with_launches_of_other_shapes_keeps_them_all(vscode: Editor) -> None:
     more = SECOND.replace("TYPE", "float").replace("dim3(n / 32, n / 32)", "dim3(n / 32, 1)")
-    result = propose(vscode.open("a.cu", CONFLICT + more), range=selection(CONFLICT))
+    result = propose(vscode.open("a.cu", SEARCHED + more), range=selection(SEARCHED))
     assert result["status"] == "offered"
     assert "<<<" not in "".join(line for line in result["offer"]["diff"].splitlines() if line[:1] in "+-")
 

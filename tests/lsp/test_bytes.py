@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlparse
 import pytest
 from lsprotocol import types
 from support.editor import NEOVIM, VSCODE, Editor, Page, start_editor
-from support.kernels import CONFLICT
+from support.kernels import SEARCHED
 
 pytestmark = pytest.mark.nvcc
-LATIN = "// café\n" + CONFLICT.replace("😀", "ß").replace(";\n", ";  // grüß \xff\n")
+LATIN = "// café\n" + SEARCHED.replace("😀", "ß").replace(";\n", ";  // grüß \xff\n")
 FIXED = LATIN.replace("tile[32][32]", "tile[32][32 + 1]")
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from support.editor import HELIX, OLD_EMACS, VSCODE, Editor, Page, Profile, start_editor
-from support.kernels import CONFLICT
+from support.kernels import SEARCHED
 
 pytestmark = pytest.mark.nvcc
-FIXED = CONFLICT.replace("tile[32][32]", "tile[32][32 + 1]")
+FIXED = SEARCHED.replace("tile[32][32]", "tile[32][32 + 1]")
 
 
 def fix_of(page: Page) -> types.CodeAction:
@@ -42,7 +42,7 @@ def progress_of(editor: Editor, known: set[object]) -> str | int:
 @pytest.mark.parametrize("profile", [OLD_EMACS, HELIX], ids=["resolves nothing", "gives up early"])
 def test_a_client_that_cannot_wait_for_a_fix_gets_a_command(profile: Profile, tmp_path: Path) -> None:
     with start_editor(profile, tmp_path, options={"compile": "off"}) as editor:
-        page = editor.open("a.cu", CONFLICT)
+        page = editor.open("a.cu", SEARCHED)
         # lsprotocol takes an action with a command for a bare command, and keeps the text of the command's object.
         command = ast.literal_eval(str(fix_of(page).command))
         asked = types.ExecuteCommandParams(command=command["command"], arguments=command["arguments"])
@@ -58,11 +58,11 @@ def test_a_client_that_cannot_wait_for_a_fix_gets_a_command(profile: Profile, tm
 def busy(tmp_path: Path) -> Iterator[Page]:
     """A document whose verification takes a while, since the compiler reads large headers; nothing else compiles it."""
     with start_editor(VSCODE, tmp_path, options={"compile": "off"}) as editor:
-        yield editor.open("a.cu", "#include <algorithm>\n#include <map>\n#include <regex>\n" + CONFLICT)
+        yield editor.open("a.cu", "#include <algorithm>\n#include <map>\n#include <regex>\n" + SEARCHED)
 
 
 def test_the_edit_is_right_versioned_and_wears_its_badge(any_editor: Editor) -> None:
-    page = any_editor.open("a.cu", CONFLICT)
+    page = any_editor.open("a.cu", SEARCHED)
     resolved = resolve(page)
     assert resolved.disabled is None
     assert resolved.title.startswith("Pad the rows of tile by 1 element [")
@@ -75,7 +75,7 @@ def test_the_edit_is_right_versioned_and_wears_its_badge(any_editor: Editor) -> 
 
 
 def test_a_fix_that_cannot_be_verified_is_not_applied_and_says_why(vscode: Editor) -> None:
-    page = vscode.open("a.cu", '#include "not_there.cuh"\n' + CONFLICT)
+    page = vscode.open("a.cu", '#include "not_there.cuh"\n' + SEARCHED)
     resolved = resolve(page)
     assert resolved.edit is None
     assert "not_there.cuh" in resolved.disabled.reason
@@ -83,7 +83,7 @@ def test_a_fix_that_cannot_be_verified_is_not_applied_and_says_why(vscode: Edito
 
 
 def test_all_that_is_verified_is_fixed_at_once(vscode: Editor) -> None:
-    two = CONFLICT + CONFLICT.replace("transpose", "second").replace("void run", "void again")
+    two = SEARCHED + SEARCHED.replace("transpose", "second").replace("void run", "void again")
     page = vscode.open("a.cu", two)
     (action,) = page.actions(page.range("int n"), ["source.fixAll.warpwright"])
     resolved = vscode.request("codeAction/resolve", action, 120)
@@ -94,7 +94,7 @@ def test_all_that_is_verified_is_fixed_at_once(vscode: Editor) -> None:
 
 
 def test_an_offer_for_an_older_text_is_refused(vscode: Editor) -> None:
-    page = vscode.open("a.cu", CONFLICT)
+    page = vscode.open("a.cu", SEARCHED)
     offered = fix_of(page)
     page.replace("größe", "groesse")
     resolved = vscode.request("codeAction/resolve", offered)
@@ -123,7 +123,7 @@ def test_a_comment_that_changes_during_verification_is_kept(busy: Page) -> None:
 
 
 def test_an_include_with_unsaved_changes_is_named(vscode: Editor) -> None:
-    page = vscode.open("a.cu", '#include "tile.cuh"\n' + CONFLICT.replace("[32][32]", "[32][PITCH]"))
+    page = vscode.open("a.cu", '#include "tile.cuh"\n' + SEARCHED.replace("[32][32]", "[32][PITCH]"))
     header_path = vscode.folder / page.uri.split("/")[-2] / "tile.cuh"
     header_path.write_text("#define PITCH 32\n")
     header = vscode.open("tile.cuh", "#define PITCH 32\n", uri=header_path.as_uri())
@@ -139,7 +139,7 @@ def test_the_server_answers_meanwhile(busy: Page) -> None:
     known = set(editor.client.progress_reports)
     request = start_resolve(busy, "meanwhile")
     token = progress_of(editor, known)
-    other = editor.open("b.cu", CONFLICT)
+    other = editor.open("b.cu", SEARCHED)
     assert other.hover("tile[x][y]") is not None
     assert len(other.diagnostics()) == 1
     assert not request.done()
@@ -191,7 +191,7 @@ def test_a_worker_that_is_killed_costs_one_answer(busy: Page) -> None:
 
 def test_the_compiler_is_given_the_users_macros(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, options={"defines": {"PITCH": 32}}) as editor:
-        page = editor.open("a.cu", CONFLICT.replace("[32][32]", "[32][PITCH]"))
+        page = editor.open("a.cu", SEARCHED.replace("[32][32]", "[32][PITCH]"))
         resolved = resolve(page)
         assert resolved.disabled is None
         assert resolved.edit is not None
@@ -199,7 +199,7 @@ def test_the_compiler_is_given_the_users_macros(tmp_path: Path) -> None:
 
 def test_nothing_outlives_the_server(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path) as editor:
-        page = editor.open("a.cu", "#include <regex>\n// " + str(time.time_ns()) + "\n" + CONFLICT)
+        page = editor.open("a.cu", "#include <regex>\n// " + str(time.time_ns()) + "\n" + SEARCHED)
         start_resolve(page, "at-the-end").add_done_callback(lambda answer: answer.exception())
         progress_of(editor, set())
         children = editor.wait(lambda: workers_of(editor), "the worker")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from support.editor import VSCODE, Editor, Page, start_editor
-from support.kernels import CLEAN, CONFLICT
+from support.kernels import CLEAN, SEARCHED
 from support.untaught import untaught_model
 
-FIXED = CONFLICT.replace("tile[32][32]", "tile[32][32 + 1]")
+FIXED = SEARCHED.replace("tile[32][32]", "tile[32][32 + 1]")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def reports(editor: Editor, token: str) -> list[Any]:
 
 @pytest.mark.nvcc
 def test_optimize_ends_in_a_versioned_edit_and_a_report(editor: Editor) -> None:
-    page = editor.open("a.cu", CONFLICT)
+    page = editor.open("a.cu", SEARCHED)
     result = run(page, "warpwright.optimize", "t1", kernel="transpose", preview=True)
     assert result["status"] == "applied", result
     (change,) = editor.applied[-1].edit.document_changes or ()
@@ -87,7 +87,7 @@ def test_the_report_can_be_opened(editor: Editor) -> None:
 
 @pytest.mark.nvcc
 def test_a_kernel_that_was_edited_meanwhile_is_left_alone(editor: Editor) -> None:
-    page = editor.open("a.cu", f"// {time.time_ns()}\n" + CONFLICT)
+    page = editor.open("a.cu", f"// {time.time_ns()}\n" + SEARCHED)
     request = start(page, "warpwright.optimize", "t3", kernel="transpose")
     editor.wait(lambda: reports(editor, "t3"), "progress")
     page.replace("__syncthreads();", "__syncthreads(); // twice\n    __syncthreads();")
@@ -102,7 +102,7 @@ def test_a_kernel_that_was_edited_meanwhile_is_left_alone(editor: Editor) -> Non
 
 @pytest.mark.nvcc
 def test_edits_that_are_nothing_to_the_kernel_stay_and_what_was_found_goes_beside_them(editor: Editor) -> None:
-    page = editor.open("a.cu", CONFLICT)
+    page = editor.open("a.cu", SEARCHED)
     request = start(page, "warpwright.optimize", "t3b", kernel="transpose")
     editor.wait(lambda: reports(editor, "t3b"), "progress")
     page.replace("größe", "breite 😀")
@@ -118,7 +118,7 @@ def test_edits_that_are_nothing_to_the_kernel_stay_and_what_was_found_goes_besid
 
 @pytest.mark.nvcc
 def test_the_users_stop_ends_it(editor: Editor) -> None:
-    page = editor.open("a.cu", f"#include <regex>\n// {time.time_ns()}\n" + CONFLICT)
+    page = editor.open("a.cu", f"#include <regex>\n// {time.time_ns()}\n" + SEARCHED)
     request = start(page, "warpwright.optimize", "t4", kernel="transpose")
     editor.wait(lambda: len(reports(editor, "t4")) > 1, "progress")
     editor.notify("window/workDoneProgress/cancel", types.WorkDoneProgressCancelParams(token="t4"))
@@ -128,7 +128,7 @@ def test_the_users_stop_ends_it(editor: Editor) -> None:
 
 
 def test_a_stop_that_comes_before_its_work_began_counts(editor: Editor) -> None:
-    page = editor.open("a.cu", f"// {time.time_ns()}\n" + CONFLICT)
+    page = editor.open("a.cu", f"// {time.time_ns()}\n" + SEARCHED)
     request = start(page, "warpwright.optimize", "t4b", kernel="transpose")
     editor.notify("window/workDoneProgress/cancel", types.WorkDoneProgressCancelParams(token="t4b"))
     assert request.result(20)["status"] == "cancelled"
@@ -137,19 +137,19 @@ def test_a_stop_that_comes_before_its_work_began_counts(editor: Editor) -> None:
 
 @pytest.mark.nvcc
 def test_a_cancelled_request_ends_it_and_the_next_one_works(editor: Editor) -> None:
-    page = editor.open("a.cu", f"#include <regex>\n// {time.time_ns()}\n" + CONFLICT)
+    page = editor.open("a.cu", f"#include <regex>\n// {time.time_ns()}\n" + SEARCHED)
     request = start(page, "warpwright.optimize", "t5", kernel="transpose")
     editor.wait(lambda: reports(editor, "t5"), "progress")
     editor.notify("$/cancelRequest", types.CancelParams(id="request-t5"))
     with pytest.raises(Exception, match="cancel"):
         request.result(20)
-    again = editor.open("b.cu", CONFLICT)
+    again = editor.open("b.cu", SEARCHED)
     assert run(again, "warpwright.optimize", "t6", kernel="transpose")["status"] == "applied"
 
 
 @pytest.mark.nvcc
 def test_it_takes_no_longer_than_it_may(editor: Editor) -> None:
-    page = editor.open("a.cu", CONFLICT)
+    page = editor.open("a.cu", SEARCHED)
     editor.set_settings({"plan": "model", "model": "/no/such/model.gguf", "optimizeSeconds": 0.001})
     result = run(page, "warpwright.optimize", "t7", kernel="transpose")
     assert result["status"] in ("nothing", "applied")
@@ -165,19 +165,20 @@ def test_it_takes_no_longer_than_it_may(editor: Editor) -> None:
     ],
 )
 def test_what_cannot_be_done_is_said(editor: Editor, argument: dict[str, object], says: str) -> None:
-    page = editor.open("a.cu", CONFLICT)
+    page = editor.open("a.cu", SEARCHED)
     result = run(page, "warpwright.optimize", "t8", **argument)
     assert result["status"] == "failed"
     assert says in result["message"]
     assert says in editor.messages[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 @pytest.mark.llm
 def test_the_models_words_are_in_the_report(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, environment=untaught_model()) as editor:
         editor.set_settings({"plan": "model"})
-        page = editor.open("a.cu", CONFLICT)
+        page = editor.open("a.cu", SEARCHED)
         result = run(page, "warpwright.optimize", "t9")
         assert result["status"] == "applied", result
         plan = result["outcome"]["plan"]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from support.editor import Editor, Page
-from support.kernels import CLEAN, CONFLICT
+from support.kernels import CLEAN, SEARCHED
 
-TWO = CONFLICT + CONFLICT.replace("transpose", "second").replace("void run", "void again")
+TWO = SEARCHED + SEARCHED.replace("transpose", "second").replace("void run", "void again")
 
 
 def run(page: Page, command: str, **argument: object) -> Any:

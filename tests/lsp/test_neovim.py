@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.editor import SERVER
-from support.kernels import CONFLICT
+from support.kernels import SEARCHED
 
 pytestmark = pytest.mark.editor
 SCRIPT = Path(__file__).with_name("neovim.lua")
@@ -18,7 +18,7 @@ SCRIPT = Path(__file__).with_name("neovim.lua")
 
 def drive(folder: Path, *actions: str) -> dict[str, Any]:
     """Open the kernel in Neovim, choose the actions one after another, and return what was seen."""
-    return follow(folder, CONFLICT, [{"action": action, "seconds": 120} for action in actions])
+    return follow(folder, SEARCHED, [{"action": action, "seconds": 120} for action in actions])
 
 
 def follow(folder: Path, text: str, steps: list[dict[str, object]]) -> dict[str, Any]:
@@ -65,14 +65,14 @@ def test_shows_the_finding_and_silences_it(tmp_path: Path) -> None:
 def test_applies_the_fix(tmp_path: Path) -> None:
     seen = drive(tmp_path, "Pad the rows of tile")
     assert "Optimize kernel transpose" in seen["offered"]
-    assert seen["text"] == CONFLICT.replace("tile[32][32]", "tile[32][32 + 1]")
+    assert seen["text"] == SEARCHED.replace("tile[32][32]", "tile[32][32 + 1]")
     assert seen["gone"]
 
 
 @pytest.mark.nvcc
 def test_optimizes_the_kernel(tmp_path: Path) -> None:
     seen = drive(tmp_path, "Optimize kernel transpose")
-    assert seen["text"] == CONFLICT.replace("tile[32][32]", "tile[32][32 + 1]")
+    assert seen["text"] == SEARCHED.replace("tile[32][32]", "tile[32][32 + 1]")
     assert seen["gone"]
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from support.editor import VSCODE, Editor, Page, start_editor
-from support.kernels import CLEAN, CONFLICT
+from support.kernels import CLEAN, SEARCHED
 
 NUMBERS = count(1)
 GONE = "There is no such offer any more: run it again."
-TWO = CONFLICT + CONFLICT.replace("transpose", "second").replace("void run", "void again")
+TWO = SEARCHED + SEARCHED.replace("transpose", "second").replace("void run", "void again")
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def selection(page: Page, words: str) -> dict[str, Any]:
 
 @pytest.mark.nvcc
 def test_an_offer_is_shown_chosen_from_and_applied_once(editor: Editor) -> None:
-    page = editor.open("a.cu", CONFLICT)
+    page = editor.open("a.cu", SEARCHED)
     proposed = run(page, "propose", kernel="transpose", goal="speed")
-    assert (proposed["status"], page.text) == ("offered", CONFLICT)
+    assert (proposed["status"], page.text) == ("offered", SEARCHED)
     offer = proposed["offer"]
     assert "+    __shared__ float tile[32][32 + 1];" in offer["diff"]
     assert offer["badge"].startswith("correct")
@@ -87,7 +87,7 @@ def test_an_offer_is_shown_chosen_from_and_applied_once(editor: Editor) -> None:
 
 @pytest.mark.nvcc
 def test_a_selection_asks_for_changes_of_it_alone(editor: Editor) -> None:
-    page = editor.open("a.cu", CONFLICT)
+    page = editor.open("a.cu", SEARCHED)
     found = run(page, "propose", range=selection(page, "tile[x][y]"))
     assert {name for each in found["outcome"]["candidates"] for name in each["rewrites"]} == {
         "pad-shared-array",
@@ -126,7 +126,7 @@ def test_a_selection_over_two_kernels_is_none(editor: Editor) -> None:
     assert result["message"] == "The selection spans transpose and second: select within one kernel."
 
 
-BROKEN = CONFLICT.replace("    __syncthreads();", "    __syncthread()")
+BROKEN = SEARCHED.replace("    __syncthreads();", "    __syncthread()")
 
 
 @pytest.mark.nvcc
@@ -134,7 +134,7 @@ def test_a_kernel_that_does_not_compile_is_fixed_step_by_step(editor: Editor) ->
     page = editor.open("a.cu", BROKEN)
     result = run(page, "fix", kernel="transpose")
     assert result["status"] == "applied", result
-    assert page.text == CONFLICT
+    assert page.text == SEARCHED
     (candidate,) = result["outcome"]["candidates"]
     assert candidate["rewrites"] == ["misspelled-name", "missing-semicolon"]
     assert candidate["report"]["badge"] == "compiled, not run: the original does not compile"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.kernels import SEARCHED
 from warpwright.assist.engine import Engine
 from warpwright.assist.weights import ModelFile
 from warpwright.facts.analyze import analyze
@@ -58,8 +59,9 @@ def only_kernel(program: Program) -> tuple[Program, Kernel]:
 
 
 @pytest.mark.nvcc
-def test_transpose_for_speed() -> None:
-    program, kernel = sample("memory/transpose_tiled")
+@pytest.mark.parametrize("name", ["searched", pytest.param("memory/transpose_tiled", marks=pytest.mark.slow)])
+def test_transpose_for_speed(name: str) -> None:
+    program, kernel = text(SEARCHED) if name == "searched" else sample(name)
     said: list[str] = []
     outcome = optimize(
         program,
@@ -158,6 +160,7 @@ def test_cancel_keeps_the_best_so_far() -> None:
         kernel,
         "speed",
         progress=lambda message, share: rounds.append(message),
+        is_wanted=padding,
         is_cancelled=lambda: any("pad-shared-array + pad-shared-array" in message for message in rounds),
     )
     assert outcome.best is not None
@@ -179,6 +182,7 @@ def test_a_model_that_is_missing_or_broken_leaves_the_search(tmp_path: Path) -> 
     assert broken.best == missing.best
 
 
+@pytest.mark.slow
 @pytest.mark.llm
 @pytest.mark.nvcc
 def test_the_models_plan_is_in_the_outcome_in_its_own_words(engine: Engine) -> None:

@@ -36,6 +36,7 @@ def faults(source: Source, assume: Assumptions | None = None) -> dict[str, tuple
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_a_sound_tutorial_kernel_has_no_fault(path: Path) -> None:
     found = faults(read_source(path))

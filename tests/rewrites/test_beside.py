@@ -46,6 +46,7 @@ def test_result_is_the_expected(path: Path) -> None:
         check_file(path.with_suffix(".expected.cu"), result.apply().text())
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("path", fixtures(CASES, ".expected.cu"), ids=lambda path: path.relative_to(CASES).as_posix())
 def test_what_is_written_compiles(path: Path) -> None:
@@ -76,6 +77,7 @@ RELYING = [k for k in all_rewrites() if set(k.relies_on) - {Reliance.SHARED} and
 """Those that need room in shared memory edit a kernel of which no launch gives some of that room away."""
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("kind", RELYING, ids=lambda kind: kind.name)
 def test_a_kernel_beside_gives_the_same(kind: RewriteKind, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,6 +189,7 @@ def test_opening_runs_nothing(attacked: tuple[dict[str, Path], Path], tmp_path: 
         assert not [line for line in editor.log if "Traceback" in line], editor.log
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", ["a define", "a host compiler", "defines of the settings", "names", "modules and hooks"]
 )
@@ -217,6 +218,7 @@ OUTSIDE = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_what_lies_outside_of_the_project_is_not_read(name: str, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"

@@ -37,7 +37,7 @@ def _now() -> Cost:
     return Cost(sum(one.ru_utime + one.ru_stime for one in used), time.monotonic())
 
 
-@dataclass
+@dataclass(eq=False)
 class Costs:
     """In each process that runs tests it measures them; in the one that reports it adds up."""
 

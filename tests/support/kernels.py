@@ -18,3 +18,9 @@ void run(const float* in, float* out, int n) {
 """
 
 CLEAN = CONFLICT.replace("tile[32][32]", "tile[32][33]")
+
+SEARCHED = "// warpwright: shape n=64\n// warpwright: check n=96\n" + CONFLICT.replace(
+    "const float* in, float* out, int n) {\n    __shared__",
+    "const float* __restrict__ in, float* __restrict__ out, int n) {\n    __shared__",
+)
+"""For a search: two rewrites apply, and what they make is tried at few sizes, in a third of the time."""

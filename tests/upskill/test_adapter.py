@@ -32,6 +32,7 @@ def test_the_tiny_model_is_the_same_again(tiny: Path, tmp_path: Path) -> None:
     assert (tmp_path / "again.gguf").read_bytes() == tiny.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_training_lowers_the_loss(tiny: Path, collected: Path, tmp_path: Path) -> None:
     ran("train", collected, "--model", tiny, "--out", tmp_path, *QUICK)

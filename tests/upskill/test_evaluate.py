@@ -308,6 +308,7 @@ def test_the_untuned_and_the_taught_model(tiny: Path, adapter: Path, prompts: Pa
     assert said["hardware"] and said["versions"]["llama-cpp-python"]
 
 
+@pytest.mark.slow
 @pytest.mark.llm
 def test_answers_of_the_machine_that_trained(
     tiny: Path, learned: Path, prompts: Path, corpus: Path, tmp_path: Path

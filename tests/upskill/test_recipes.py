@@ -51,7 +51,9 @@ def rows(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.upskill
 @pytest.mark.llm
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize(
+    "recipe", ["270m", *(pytest.param(each, marks=pytest.mark.slow) for each in ("1b", "4b_qlora"))]
+)
 def test_a_recipe_ends_in_an_adapter_that_the_server_loads(recipe: str, tiny: Path, rows: Path, tmp_path: Path) -> None:
     if recipe == "4b_qlora":
         pytest.importorskip("bitsandbytes")
@@ -63,6 +65,7 @@ def test_a_recipe_ends_in_an_adapter_that_the_server_loads(recipe: str, tiny: Pa
         assert engine.complete(CompletionRequest("// Task: add\n// Formula:", max_tokens=4)).tokens > 0
 
 
+@pytest.mark.slow
 @pytest.mark.upskill
 @pytest.mark.llm
 def test_a_machine_without_network_trains_on_what_was_packed(tiny: Path, lesson: Path, tmp_path: Path) -> None:

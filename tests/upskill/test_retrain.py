@@ -112,6 +112,7 @@ def test_a_model_that_answers_wrongly_is_taught_until_it_does_not(tiny: Path, as
     assert ran(*command, *sampling, *BY_HEART).stdout == said, "what is there is not made again"
 
 
+@pytest.mark.slow
 @pytest.mark.upskill
 @pytest.mark.llm
 def test_right_answers_become_likelier_than_wrong_ones(tiny: Path, asked: Path, tmp_path: Path) -> None:

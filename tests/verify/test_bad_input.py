@@ -82,6 +82,7 @@ def test_a_cancel_ends_the_emulator_in_the_middle_of_a_run(tmp_path: Path) -> No
     assert gone(CHILD, parent=os.getpid())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("megabytes", [120, 400])
 def test_memory_that_runs_out_is_said(megabytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     big = HONEST.replace("float* a", "double4* a").replace("2 * a[i]", "make_double4(a[i].y, 1, 2, 3)")

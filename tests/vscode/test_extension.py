@@ -52,9 +52,16 @@ def test_without_vscode(command: list[str]) -> None:
 
 
 @pytest.mark.vscode
-@pytest.mark.parametrize("script", ["run.mjs", "page.mjs"])
-def test_in_vscode(script: str, extension: Path, subtests: pytest.Subtests) -> None:
-    command = [node(), f"test/{script}", str(EDITOR), str(extension)]
+@pytest.mark.parametrize(
+    ("script", "options"),
+    [
+        pytest.param("run.mjs", ["--run", "features"], id="features"),
+        pytest.param("run.mjs", [], id="run.mjs", marks=pytest.mark.slow),
+        pytest.param("page.mjs", [], id="page.mjs", marks=pytest.mark.slow),
+    ],
+)
+def test_in_vscode(script: str, options: list[str], extension: Path, subtests: pytest.Subtests) -> None:
+    command = [node(), f"test/{script}", str(EDITOR), str(extension), *options]
     variables = environment(WARPWRIGHT_TEST_PYTHON=sys.executable, **untaught_model())
     done = subprocess.run(
         command,

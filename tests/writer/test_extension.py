@@ -67,6 +67,7 @@ def test_each_combination_of_types_has_a_launch() -> None:
     assert 'm.def("softmax(Tensor x, Tensor w, float scale) -> Tensor");' in text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("which", ["softmax", "added"])
 def test_a_compiler_takes_the_binding(which: str, tmp_path: Path) -> None:
@@ -125,6 +126,7 @@ with FakeTensorMode():
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("text", [ADDED, "y[c] = sum[r] x[r, c]"])
 def test_a_header_may_be_included_twice(text: str, tmp_path: Path) -> None:

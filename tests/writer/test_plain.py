@@ -22,8 +22,11 @@ TOO_LARGE = {"monte_carlo_pi"}
 @pytest.mark.nvcc
 @pytest.mark.parametrize(("write", "shapes"), [(plain, 2), (written, 3)], ids=["plain", "scheduled"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_computes_its_formula(kind: str, write: Callable[[Formula, str], Code], shapes: int) -> None:
-    entries = [entry for entry in catalogue() if entry.kind == kind and entry.name not in TOO_LARGE]
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_what_is_written_computes_its_formula(
+    kind: str, write: Callable[[Formula, str], Code], shapes: int, every: int
+) -> None:
+    entries = [entry for entry in catalogue() if entry.kind == kind and entry.name not in TOO_LARGE][::every]
     made = []
     for number, entry in enumerate(entries):
         types = list(entry.texts().values())

@@ -78,6 +78,7 @@ def ready(text: str, schedule: Any = None, arch: str = "sm_90") -> Compiled:
     return made
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("kind", ["f32", "bf16", "f16"])
 @pytest.mark.parametrize(("a", "b"), [("i, k", "k, j"), ("i, k", "j, k"), ("k, i", "k, j"), ("k, i", "j, k")])
@@ -110,6 +111,7 @@ def test_other_schedules(schedule: CoreProduct | TensorProduct) -> None:
         assert kernels(run(text, sizes, schedule, made))[-1] == "product_kernel"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("text", "sizes"),
@@ -132,6 +134,7 @@ def test_epilogues_batches_and_indices_that_lie_together(text: str, sizes: dict[
     assert kernels(run(text, sizes))[-1] == ("product_kernel" if "bf16" in text else "product_64x64_kernel")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("kind", "a", "b", "schedule"),
@@ -150,6 +153,7 @@ def test_warpgroups_multiply_where_the_build_is_for_sm_90a(kind: str, a: str, b:
         assert "product_kernel" in kernels(run(text, sizes, schedule, made))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_90a"])
 def test_one_text_is_built_for_each_architecture(arch: str) -> None:
@@ -182,6 +186,7 @@ def test_the_last_tiles_share_their_depth() -> None:
     assert kernels(run(text, {"L": 132, "I": 5, "J": 4, "K": 129}, small, made)) == ["product_kernel"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("text", "sizes"),

@@ -77,6 +77,7 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", CASES)
 def test_every_size_is_right(name: str) -> None:
@@ -86,6 +87,7 @@ def test_every_size_is_right(name: str) -> None:
         made.run(sizes)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("text", ["y[i] = sum[j <= i] x[j]", FROM_END, LOG_SUM, COLUMNS])
 def test_parts_are_carried_from_block_to_block(text: str) -> None:
@@ -98,6 +100,7 @@ def test_parts_are_carried_from_block_to_block(text: str) -> None:
         made.run({name: given.get(name, own) for name in made.formula.sizes})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:

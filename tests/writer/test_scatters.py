@@ -52,6 +52,7 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", CASES)
 def test_every_size_is_right(name: str) -> None:
@@ -62,6 +63,7 @@ def test_every_size_is_right(name: str) -> None:
         made.run(sizes, alignment=8)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:

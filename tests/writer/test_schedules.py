@@ -161,6 +161,7 @@ e[b, i, j] = exp(s[b, i, j] - m[b, i])""",
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", CASES)
 def test_every_size_is_right(name: str) -> None:
@@ -181,6 +182,7 @@ def test_arrays_that_are_not_aligned_take_another_path(name: str) -> None:
     assert aligned.paths != moved.paths
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:

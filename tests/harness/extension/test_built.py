@@ -29,6 +29,7 @@ TORCH_LIBRARY(built, m) { m.def("scaled(Tensor x, float scale) -> Tensor", &scal
 """
 
 
+@pytest.mark.slow
 def test_an_operator_is_built_and_called(tmp_path: Path) -> None:
     from warpwright_harness.extension.run import judge_extension
 

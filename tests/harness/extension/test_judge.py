@@ -181,6 +181,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("text", "unsafe", "words"), WRONG.values(), ids=WRONG)
 def test_wrong(judging: Any, text: str, unsafe: bool, words: str) -> None:
     verdict, event = judged(judging, text)

@@ -8,6 +8,7 @@ Source: PTX ISA 9.0, chapters 4 to 6 and 11 "Directives".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from warpwright.emulator.ptx.body import Body, read_parameters
@@ -28,6 +29,8 @@ from warpwright.emulator.ptx.tokens import Cursor, PtxError
 
 OLDEST, NEWEST = (6, 0), (9, 5)
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
+_SECTION = re.compile(r"^[ \t]*\.section[ \t]+[\w.]+\s*\{[^{}\"/]*\}", re.MULTILINE | re.ASCII)
+"""What debuggers read, most of the text of a file of many kernels."""
 
 
 def parse(text: str) -> Module:
@@ -49,7 +52,8 @@ def parse(text: str) -> Module:
     >>> module.functions["k"].directives
     (('maxntid', (256,)),)
     """
-    cursor = Cursor(text.rstrip("\0"))
+    code = _SECTION.sub(lambda section: "\n" * section[0].count("\n"), text.rstrip("\0"))
+    cursor = Cursor(code)
     version, target, address_bits = _read_header(cursor)
     reader = _ModuleReader(cursor, Places(text))
     reader.read()

@@ -6,6 +6,8 @@ Source: PTX ISA 9.0, section 11.5 "Debugging Directives".
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 
 from warpwright.emulator.ptx.model import Place
 from warpwright.emulator.ptx.tokens import Cursor
@@ -23,7 +25,8 @@ class Places:
 
     def __init__(self, text: str) -> None:
         self._files = {int(number): unescaped(path) for number, path in _FILE.findall(text)}
-        self._strings, self._labels = _debug_strings(text)
+        section = _STRINGS.search(text)
+        self._strings, self._labels = _debug_strings(section[1] if section else "")
         self._seen: dict[tuple[int, int, int], Place] = {}
 
     def start_function(self) -> None:
@@ -67,15 +70,15 @@ class Places:
         return shown_bytes(self._strings[start : end if end >= 0 else None])
 
 
-def _debug_strings(text: str) -> tuple[bytes, dict[str, int]]:
-    """The bytes of the section .debug_str, and where in them each label stands.
+@lru_cache(maxsize=4)
+def _debug_strings(section: str) -> tuple[bytes, Mapping[str, int]]:
+    """The bytes of the section .debug_str, and where in them each label stands. Kernels of one file share it.
 
-    >>> _debug_strings(".section .debug_str\\n{\\n$L0:\\n.b8 95,90\\n.b8 0\\n$L1:\\n.b8 65,0\\n}")
+    >>> _debug_strings("$L0:\\n.b8 95,90\\n.b8 0\\n$L1:\\n.b8 65,0\\n")
     (b'_Z\\x00A\\x00', {'$L0': 0, '$L1': 3})
     """
-    section = _STRINGS.search(text)
     data, labels = bytearray(), {}
-    for label, numbers in _LABEL_OR_BYTES.findall(section[1] if section else ""):
+    for label, numbers in _LABEL_OR_BYTES.findall(section):
         if label:
             labels[label] = len(data)
         else:
