@@ -56,7 +56,9 @@ def main() -> int:
 
 
 def _copied(root: Path, scratch: Path) -> Path:
-    return Path(shutil.copytree(root, scratch / root.resolve().name, ignore=shutil.ignore_patterns(".git")))
+    copy = Path(shutil.copytree(root, scratch / root.resolve().name, ignore=shutil.ignore_patterns(".git")))
+    (copy / ".git").mkdir()  # what tells where a project ends
+    return copy
 
 
 def _with_kernels(root: Path) -> list[Path]:

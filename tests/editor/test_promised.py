@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from warpwright.editor.analysis import compiler_options
 from warpwright.editor.promised import answers, promised
+from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
 from warpwright.rewrites.base import Declined
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import read_include, read_source
+from warpwright.toolchain.included import folders_found
 
 COLUMN = """\
 __global__ void turn(const float *in, float *out, int n) {
@@ -52,3 +55,17 @@ def test_the_reason_is_told(tmp_path: Path) -> None:
     (finding,) = (each for each in run_rules(program) if each.rule == "bank-conflict")
     said = answers(program)(finding, finding.fixes[0])
     assert isinstance(said, Declined) and said.reason.endswith('a.cu:1 ("gone.h") is not found, so nothing compiles.')
+
+
+def test_nvcc_is_told_where_the_analysis_found_a_header(tmp_path: Path) -> None:
+    """A build file would name the folder; there is none here."""
+    for name, text in (("include/sizes.h", '#include "more/n.h"\n'), ("include/more/n.h", "#define N 32\n")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    path = tmp_path / "src" / "a.cu"
+    (tmp_path / ".git").mkdir()
+    path.parent.mkdir()
+    path.write_text('#include <cstdio>\n#include "sizes.h"\n', encoding="utf-8")
+    assert folders_found(str(path), ()) == (str(tmp_path / "include"),)
+    assert folders_found(str(path), (str(tmp_path / "include"),)) == ()
+    assert compiler_options(str(path), Settings()) == (f"-I{tmp_path / 'include'}",)

@@ -119,4 +119,4 @@ def _mark(finding: Finding) -> Mark:
     end = span.end_column if span.end_line == line else len(span.source.line_text(line)) + 1
     own = any(rule.name == finding.rule and rule.severity == finding.severity for rule in all_rules())
     name = finding.rule if own else f"{finding.rule} ({finding.severity})"
-    return Mark(line, span.column, max(1, end - span.column), f"{name}: {finding.message}")
+    return Mark(line, span.column, max(1, end - span.column), f"{name}: {' '.join(finding.message.splitlines())}")

@@ -92,7 +92,7 @@ def plan_question(
 ) -> PlanQuestion:
     """What the model is told of a kernel: its text, its findings with their numbers, the rewrites that apply."""
     said = tuple(
-        f"{finding.rule} at `{one_line(finding.span.text)[:LONGEST_PLACE]}`: {finding.message[:LONGEST_MESSAGE]}"
+        f"{finding.rule} at `{one_line(finding.span.text)[:LONGEST_PLACE]}`: {finding.headline[:LONGEST_MESSAGE]}"
         for finding in findings[:MAX_FINDINGS]
     )
     titles = {candidate.rewrite: candidate.title for candidate in candidates}

@@ -12,7 +12,7 @@ from warpwright.cli.inputs import Compiled, Resources
 from warpwright.editor.promised import promised
 from warpwright.facts.compiled import with_compiled
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.registry import run_rules
+from warpwright.rules.registry import gathered, run_rules
 from warpwright.syntax.encoding import encoded, units
 from warpwright.syntax.source import SourceError, Span, read_source
 
@@ -105,7 +105,7 @@ def check_file(
             program = with_compiled(program, resources.get(path, ()))
         settings = compiled.settings(source)
         chosen = (select or settings.select, ignore or settings.ignore, settings.severities)
-        rows = tuple(_row(finding) for finding in promised(program, run_rules(program, *chosen)))
+        rows = tuple(_row(finding) for finding in gathered(promised(program, run_rules(program, *chosen))))
     except Exception as error:
         return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")
     return Checked(path, rows, len(program.defined_kernels), tuple(program.sources), compiled.warnings(source))

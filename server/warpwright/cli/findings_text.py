@@ -34,8 +34,10 @@ def summary(rows: Sequence[Row], files: int, kernels: int, recorded: int) -> str
         return click.style("No findings", fg="green", bold=True) + f" in {scope}{known}."
     tally = Counter(row.severity for row in rows)
     kinds = ", ".join(_severities(tally))
-    fixable = len([row for row in rows if row.fixes])
-    fix = f"; `warpwright fix` has a fix for {fixable}" if fixable else ""
+    fixable = [any(safe for *_, safe in row.fixes) for row in rows if row.fixes]
+    safe, unsafe = fixable.count(True), fixable.count(False)
+    fix = f"; `warpwright fix` has a fix for {safe or unsafe}" if fixable else ""
+    fix += "" if not unsafe else f", `--unsafe` for {unsafe} more" if safe else " with `--unsafe`"
     return click.style(count(len(rows), "finding"), bold=True) + f" ({kinds}) in {scope}{known}{fix}."
 
 
@@ -56,7 +58,8 @@ def _severities(tally: Counter[Severity]) -> Iterator[str]:
 def _block(row: Row) -> Iterator[str]:
     place, colour = row.place, COLOURS[row.severity]
     head = click.style(f"{NOUNS[row.severity]}[{row.rule}]", fg=colour, bold=True)
-    yield f"{head}: {click.style(row.message, bold=True)}"
+    headline, *advice = row.message.split("\n")
+    yield f"{head}: {click.style(headline, bold=True)}"
     width = len(str(max([place.line, *(related.line for related, _ in row.related)])))
     gutter = " " * width
     bar = click.style("|", fg="blue")
@@ -68,6 +71,8 @@ def _block(row: Row) -> Iterator[str]:
         if other.file != place.file:
             yield f"{gutter}{click.style('-->', fg='blue')} {other.file}:{other.line}:{other.column}"
         yield from _quoted(other, width, "-", "blue", message)
+    for line in advice:
+        yield f"{gutter} {click.style('= help', fg='cyan', bold=True)}: {line}"
     for _, title, safe in row.fixes:
         yield f"{gutter} {click.style('= fix', fg='green', bold=True)}: {title}" + (
             "" if safe else " (may change results)"

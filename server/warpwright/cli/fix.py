@@ -57,7 +57,8 @@ def command(
     said: set[str] = set()
 
     def findings(program: Program) -> list[Finding]:
-        return run_rules(program, rules)
+        settings = compiled.settings(program.source)
+        return run_rules(program, rules or settings.select, settings.ignore, settings.severities)
 
     with stop_on_ctrl_c() as is_cancelled:
         for path in (*inputs.named, *inputs.walked):

@@ -16,7 +16,7 @@ def gitlab_report(rows: Sequence[Row], root: Path) -> list[dict[str, object]]:
     return [
         {
             "check_name": row.rule,
-            "description": row.message,
+            "description": " ".join(row.message.splitlines()),
             "fingerprint": mark,
             "severity": LEVELS[row.severity],
             "location": {

@@ -16,9 +16,11 @@ from warpwright.facts.compiled import with_compiled
 from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.unit import IncludeReader
 from warpwright.rules.base import Finding
-from warpwright.rules.registry import run_rules
+from warpwright.rules.registry import gathered, run_rules
+from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile_commands import CompileFlags, compile_flags, merged
+from warpwright.toolchain.included import folders_found
 from warpwright.toolchain.nvcc_options import NvccOptions
 from warpwright.toolchain.rights import why_not_included
 
@@ -89,7 +91,7 @@ def analyse(
     if build is not None and build.is_of(source.data) and build.kernels:
         resources = build.kernels.get(assume.arch) or next(iter(build.kernels.values()))
         program = with_compiled(program, resources.values())
-    findings = tuple(run_rules(program, settings.select, settings.ignore, settings.severities))
+    findings = tuple(gathered(run_rules(program, settings.select, settings.ignore, settings.severities)))
     return Analysis(source, program, findings, profiles=profiles, build=build)
 
 
@@ -129,7 +131,13 @@ def _options(path: str, settings: Settings) -> NvccOptions:
     found = _found(path, settings).options if is_saved else ()
     defined = (f"-D{name}={body}" for name, body in settings.defines.items())
     given = (*settings.flags, *defined, *(f"-I{folder}" for folder in settings.include_folders))
-    return merged(found, given, why_not_included(path)) if is_saved else merged(found, given)
+    if not is_saved:
+        return merged(found, given)
+    why_not = why_not_included(path)
+    told = merged(found, given, why_not)
+    folders = [*parse_flags(told.taken, Path(path).parent).folders, *settings.folders]
+    guessed = [f"-I{folder}" for folder in folders_found(path, folders) if not why_not(Path(folder))]
+    return merged(found, (*given, *guessed), why_not) if guessed else told
 
 
 def options_origin(path: str, settings: Settings) -> str:

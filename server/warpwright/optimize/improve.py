@@ -51,7 +51,9 @@ def improve(
         known = compiler_said(rejected.messages)
         outcome = mended(program, kernel.name, building, progress, is_cancelled)
     else:
-        known = tuple(f"{each.rule} at `{each.span.one_line}`: {each.message}" for each in findings)
+        known = tuple(
+            f"{each.rule} at `{each.span.one_line}`: {' '.join(each.message.splitlines())}" for each in findings
+        )
         try:
             wish = reduce(lambda so_far, words: parse_wish(words, so_far), wishes, Wish())
         except WishError:

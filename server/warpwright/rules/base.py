@@ -7,12 +7,17 @@ is its page, and it has
 
     def check(kernel: Kernel) -> Iterator[Finding]: ...
 
+and where one finding for a file says it all
+
+    def together(findings: Sequence[Finding]) -> Finding: ...
+
+A message is what is wrong, in one line that starts with what it is about, and behind a line end what to do.
 Rules are found by folder; there is no list to keep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -57,6 +62,11 @@ class Finding:
     rule: str = ""
     kernel: str = ""
 
+    @property
+    def headline(self) -> str:
+        """What is wrong, without the advice."""
+        return self.message.split("\n", 1)[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -65,6 +75,7 @@ class Rule:
     doc: str
     severity: Severity
     check: Callable[[Kernel], Iterable[Finding]]
+    together: Callable[[Sequence[Finding]], Finding] | None = None
 
     @property
     def summary(self) -> str:

@@ -10,7 +10,7 @@ import importlib
 import logging
 import pkgutil
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 
@@ -69,7 +69,25 @@ def run_rules(
                 key = (rule.name, span.path, span.start, span.end)
                 if (key not in found or _grade(finding) < _grade(found[key])) and not is_suppressed(rule.name, span):
                     found[key] = finding
-    return sorted(found.values(), key=lambda f: (f.span.path, f.span.start, f.span.end, f.rule))
+    return sorted(found.values(), key=_place)
+
+
+def gathered(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings as they are shown: of a rule that says so, one for all that it found in a file."""
+    rules = {rule.name: rule.together for rule in all_rules() if rule.together is not None}
+    shown: list[Finding] = []
+    of_files: dict[tuple[str, str], list[Finding]] = {}
+    for each in findings:
+        if each.rule in rules:
+            of_files.setdefault((each.rule, each.span.path), []).append(each)
+        else:
+            shown.append(each)
+    shown += [rules[rule](group) for (rule, _), group in of_files.items()]
+    return sorted(shown, key=_place)
+
+
+def _place(finding: Finding) -> tuple[str, int, int, str]:
+    return finding.span.path, finding.span.start, finding.span.end, finding.rule
 
 
 def is_suppressed(rule: str, span: Span) -> bool:
@@ -94,7 +112,8 @@ def _load() -> Iterator[Rule]:
                 continue
             module = importlib.import_module(f"{package.__name__}.{info.name}")
             name = info.name.replace("_", "-")
-            yield Rule(name, group.name, module.__doc__ or "", module.severity, module.check)
+            together = getattr(module, "together", None)
+            yield Rule(name, group.name, module.__doc__ or "", module.severity, module.check, together)
 
 
 def _chosen(select: Collection[str], ignore: Collection[str]) -> Iterator[Rule]:

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.syntax.source import Source, SourceError, is_file, read_source
+from warpwright.syntax.source import Source, SourceError, is_file, read_include, read_source
 
 _INCLUDE = re.compile(rb'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<name>"[^"\r\n]+"|<[^>\r\n]+>)', re.MULTILINE)
+_MOST_FILES = 256
+"""Files that are looked through for the folders of headers."""
 _BY_MACRO = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]+[A-Za-z_].*", re.MULTILINE)
 
 
@@ -82,6 +84,29 @@ def included_files(main: Source, folders: Sequence[str]) -> list[str]:
         found[path] = None
         waiting += [_meant(path, name, given, texts) for name in _names(text)]
     return [str(path) for path in found][1:]
+
+
+def folders_found(path: str, folders: Sequence[str]) -> tuple[str, ...]:
+    """The folders of the project that no compiler is told of, and in which alone the headers lie that a file includes,
+    itself or through others: those where the analysis reads them."""
+    found: dict[str, None] = {}
+    seen: set[str] = set()
+    waiting = [path]
+    while waiting and len(seen) < _MOST_FILES:
+        if (at := waiting.pop()) in seen or (text := _text(Path(at), {})) is None:
+            continue
+        seen.add(at)
+        for spelt in _names(text):
+            name = spelt[1:-1]
+            header = read_include(at, name if spelt[0] == '"' else spelt, (*folders, *found))
+            if header is None:
+                continue
+            waiting.append(header.path)
+            around = [Path(at).parent] if spelt[0] == '"' else []
+            told = any(is_file(folder / name) for folder in (*around, *map(Path, (*folders, *found))))
+            if not told and header.path.endswith(f"/{name}"):
+                found[header.path.removesuffix(f"/{name}")] = None
+    return tuple(found)
 
 
 def names_by_macro(sources: Sequence[Source], files: Sequence[str]) -> bool:

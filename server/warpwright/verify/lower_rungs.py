@@ -140,7 +140,7 @@ def _with_kernel(report: Report, name: str, old: Program, new: Program, before: 
     reason = report.reason
     if report.new_findings:
         found = report.new_findings[0]
-        reason = f"It brings a new finding: {found.rule} at line {found.span.line}: {found.message}"
+        reason = f"It brings a new finding: {found.rule} at line {found.span.line}: {found.headline.rstrip('.')}."
     elif report.finding_gone is False:
         reason = "The finding is still there."
     compilation = Compilation(after.compiler, after.arch, after.flags, first, second)

@@ -7,8 +7,8 @@ GPU), the kernel does not run, the program goes on with whatever the output held
 later call that has nothing to do with it. `cudaGetLastError()` right after the launch reads it without waiting for the
 kernel.
 
-It is information: it slows nothing down, but it hides every other mistake. Launches that follow each other are reported
-once, at the last one, where one check covers them all.
+It slows nothing down, but it hides every other mistake. A file has one hint: it marks the first such launch and names
+the others. Of launches that follow each other the last one counts, where one check covers them all.
 
 ## Example
 
@@ -65,7 +65,8 @@ void run(float *out, int n) {
 
 ## Limits
 
-- A check in another function or file is not seen.
+- A check in the same function or behind each call of it is seen; one in another file, or in a function that is called
+  later, is not.
 - A launch in a macro is not judged where the macro is used.
 - An error while the kernel runs appears only at a call that waits for it, such as `cudaDeviceSynchronize()`.
 """
@@ -73,17 +74,18 @@ void run(float *out, int n) {
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, parent_of
 from warpwright.syntax.source import Source, Span
 
-severity = Severity.INFORMATION
+severity = Severity.HINT
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -96,12 +98,28 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=_head(launch.span, call),
             message=(
-                f"Nothing reads whether this launch of {kernel.name} failed: if it does, the kernel does not run and "
-                "its output keeps what it held. Check cudaGetLastError() after it."
+                f"Launch errors of `{kernel.name}` are not checked: a failed launch leaves the output unchanged.\n"
+                "Check cudaGetLastError() after the launch."
             ),
             evidence={"launch": launch.source},
             fixes=(Fix("check-launch", "Check the launch"),),
         )
+
+
+def together(findings: Sequence[Finding]) -> Finding:
+    """One for all launches of a file, at the first that has a fix."""
+    first = next((each for each in findings if each.fixes), findings[0])
+    others = [each for each in findings if each is not first]
+    if not others:
+        return first
+    return replace(
+        first,
+        message=(
+            f"Errors of {len(findings)} launches are not checked: a failed launch leaves the output unchanged.\n"
+            "Check cudaGetLastError() after each launch, or once after launches that follow each other."
+        ),
+        related=tuple(Related(each.span, f"launch of {each.kernel}, not checked") for each in others),
+    )
 
 
 def _launch_call(span: Span) -> Node | None:
