@@ -235,7 +235,7 @@ def _choice(node: ir.Conditional) -> PlaceCode:
     then_place, otherwise_place = place_code(node.then), place_code(node.otherwise)
 
     def choose(run: Evaluator, mask: int) -> Location:
-        condition = run.scalar(condition_of(run, mask))
+        condition = run.asked(run.scalar(condition_of(run, mask)))
         on = truth(condition) if condition.decided else None
         if on is not None and not mask & ~on:
             return then_place(run, mask)

@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeVar
 from warpwright.cuda.linkage import launched_elsewhere
 from warpwright.facts import ir
 from warpwright.facts.body_facts import BodyFacts
-from warpwright.facts.bounds import Extremes
 from warpwright.facts.cache import KernelCache, kernel_key, reached
 from warpwright.facts.launches import DEFAULT_BLOCKS, LaunchSite
 from warpwright.facts.lower import Lowerer
@@ -37,6 +36,7 @@ from warpwright.facts.overloads import by_kernel
 from warpwright.facts.recorder import NO_END, Recorder
 from warpwright.facts.running import kernel_steps, run_warps, step_budget, step_share
 from warpwright.facts.steps import OutOfStepsError
+from warpwright.facts.trace import traced
 from warpwright.facts.types import CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.unit_launches import UnitLaunches
@@ -197,8 +197,7 @@ def _interpreted(
             break
         unit.macros = macros
         incomplete += function.incomplete
-        extremes = Extremes() if site is not None and site.is_certain else None
-        recorder = Recorder(extremes=extremes)
+        recorder = Recorder()
         stopped = run_warps(unit, function, launches[index], site, recorder)
         if stopped:
             incomplete.append(stopped)
@@ -217,10 +216,10 @@ def _interpreted(
             known = branches.get(key)
             if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
                 branches[key] = branch
-        if site is None or site.is_reached:
-            races += recorder.intervals.races(index)
-        if extremes is not None:
-            outside += extremes.outside(index)
+        if site is not None:
+            raced, beyond = traced(unit, function, launches[index], site, index)
+            races += raced
+            outside += beyond
         found = recorder.barrier_facts()
         if recorder.barriers_are_bounded:
             found += _uneven_barriers(unit, text, function, index, uneven())

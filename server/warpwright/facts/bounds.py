@@ -54,12 +54,12 @@ class Extremes:
         kind: AccessKind,
         size: int,
         pointer: Value,
-        where: tuple[int, Pattern] | None,
+        where: tuple[int, Pattern],
         position: Position,
     ) -> None:
-        """A request of a warp to shared or global memory."""
+        """A request of a warp."""
         region = pointer.region
-        if where is None or region is None or region.bytes is None or pointer.basis != EXACT or pointer.soft:
+        if region is None or region.bytes is None or pointer.basis != EXACT or pointer.soft:
             return
         if position.thinned or any(g.undecided or g.value.basis >= ASSUMED for g in position.guards):
             return

@@ -103,7 +103,7 @@ class Evaluator(WarpMemory, ABC):
     def condition(self, node: ir.Expr, mask: int, statement: Span, kind: str) -> Value:
         """A condition's value, recorded as a branch."""
         self.settled = _NOTHING
-        value = self.scalar(self.any_value(node, mask))
+        value = self.asked(self.scalar(self.any_value(node, mask)))
         if value.decided or not isinstance(node, ir.Logical):
             self.settled = _NOTHING
         if not isinstance(node, ir.Const):
@@ -114,6 +114,10 @@ class Evaluator(WarpMemory, ABC):
                 node.span, statement, kind, value, taken, mask, weight, self.warp.position, in_loop, splits
             )
         return value
+
+    def asked(self, condition: Value) -> Value:
+        """A condition as far as it decides what is run."""
+        return condition
 
 
 # -- what names a value -----------------------------------------------------------------------------------------
@@ -423,7 +427,8 @@ def _logical(node: ir.Logical) -> ValueCode:
     def combine(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
         left = run.scalar(left_of(run, mask))
-        if left.decided:
+        asked = run.asked(left)
+        if asked.decided:
             on = truth(left)
             needed = mask & (on if is_and else ~on)
             if not needed and mask:
@@ -431,7 +436,9 @@ def _logical(node: ir.Logical) -> ValueCode:
         else:
             needed = mask
         run.recorder.flush()
-        doubtful = not left.decided or left.basis >= ASSUMED
+        doubtful = not asked.decided
+        if left.basis >= ASSUMED:
+            run.recorder.intervals.guessed = True
         run.recorder.intervals.doubts += doubtful
         right = run.scalar(right_of(run, needed or mask))
         run.recorder.intervals.doubts -= doubtful
@@ -462,7 +469,7 @@ def _conditional(node: ir.Conditional) -> ValueCode:
 
     def choose(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
-        condition = run.scalar(condition_of(run, mask))
+        condition = run.asked(run.scalar(condition_of(run, mask)))
         if one_access and run.recorder.open_sides:
             run.recorder.nests()  # of two accesses one is made, at either address; one alone is a branch
         if not condition.decided:

@@ -21,7 +21,7 @@ from warpwright.facts.places import (
     truth,
 )
 from warpwright.facts.position import Guard
-from warpwright.facts.predication import NEVER, Side, is_constant
+from warpwright.facts.predication import NEVER, Side, Sides, is_constant
 from warpwright.facts.progress import LoopPosition
 from warpwright.facts.types import BOOL, UNKNOWN_TYPE
 from warpwright.facts.values import (
@@ -144,8 +144,8 @@ class Interpreter(Objects):
             return self._both_sides(node, condition, mask)
         taken = truth(condition) & mask
         sides = self.recorder.sides(node.span, node.last and self.ending, node.otherwise is not None)
-        if condition.basis >= ASSUMED and taken in (0, mask) and not (condition.thread and sides.then.executed):
-            return self._both_sides(node, condition, mask)  # assumed numbers must not hide a side from view
+        if condition.basis >= ASSUMED and taken in (0, mask) and self._hides(condition, sides):
+            return self._both_sides(node, condition, mask)
         if taken in (0, mask) and self.recorder.is_forced(node.span):
             self.recorder.forcing += 1
             try:
@@ -167,6 +167,10 @@ class Interpreter(Objects):
         if not dead:
             self.recorder.outcome(node.span, bool(taken) or _leaves(node.then), bool(out & taken or mask & ~taken))
         return out
+
+    def _hides(self, condition: Value, sides: Sides) -> bool:
+        """Whether a condition on assumed numbers, of one outcome for the warp, would hide a side from view."""
+        return not (condition.thread and sides.then.executed)
 
     def _side(self, side: Side, statement: ir.Stmt, mask: int, dead: bool) -> int:
         """One side of a condition; `dead` where the compiler knows which side it is."""
@@ -209,12 +213,12 @@ class Interpreter(Objects):
         self._restore_exits(exits)
         self.recorder.flush()
         left = mask & ~taken if condition.decided else mask
-        self.guards[-1] = Guard(node.condition.span, mask, left, condition, True)
+        self.guards[-1] = Guard(node.condition.span, mask, left, condition, True, otherwise=True)
         out_else = self.statement(node.otherwise, mask & ~always) if node.otherwise is not None else mask
         self.recorder.flush()
         self.guards.pop()
         if not (out and out_else):
-            self.recorder.intervals.parted = True
+            self.recorder.intervals.leaves(condition)
             if not condition.uniform:
                 self.warp.position.thinned = True
         if not out_else:  # only the first side goes on
@@ -264,7 +268,7 @@ class Interpreter(Objects):
         active, left = mask, 0
         thrifty = self.steps > self.allowance // 12
         limit = PROBES if thrifty else FULL_ITERATIONS[min(self.loop_depth, len(FULL_ITERATIONS)) - 1]
-        hard_limit = THRIFTY_LIMIT if thrifty else HARD_LIMIT
+        hard_limit = self._most_iterations(thrifty)
         history: list[list[AnyValue | Reference | None]] = []
         undecided = 0
         iteration = 0
@@ -291,7 +295,7 @@ class Interpreter(Objects):
                     self.guards.append(Guard(node.condition.span, active, active, condition, True))
                     undecided += 1
                     self.recorder.open_ended = True
-                    self.recorder.intervals.lost = True
+                    self._may_wait(condition)
                     if undecided > UNDECIDED_ITERATIONS:
                         left |= active
                         self._forget_progress(history)
@@ -322,8 +326,18 @@ class Interpreter(Objects):
         self.recorder.flush()
         if active:
             self.recorder.open_ended = True
-            self.recorder.intervals.lost = self.recorder.intervals.guessed = True
+            self._ends_early(node)
         return left if not active else left | active
+
+    def _most_iterations(self, thrifty: bool) -> int:
+        """How many iterations are run of a loop that moves unevenly."""
+        return THRIFTY_LIMIT if thrifty else HARD_LIMIT
+
+    def _may_wait(self, condition: Value) -> None:
+        """How long a loop goes on is not known."""
+
+    def _ends_early(self, node: ir.Loop) -> None:
+        """A loop is left before its end."""
 
     def _forced_iteration(self, node: ir.Loop, active: int) -> int:
         """One iteration of a loop that no warp entered, to see what it does."""
@@ -351,7 +365,6 @@ class Interpreter(Objects):
         remaining = self._remaining(node.condition, deltas, active)
         if remaining is None or remaining <= few:
             return None
-        self.recorder.intervals.lost = self.recorder.intervals.guessed = True  # a ring's index does not go on
         base = list(self.frame.slots)
         outer = self.weight
         unrolled = self.recorder.flush()
@@ -416,7 +429,7 @@ class Interpreter(Objects):
         self.frame.slots = join_slots(start, self.frame.slots, soft(BOOL, False))
 
     def _switch(self, node: ir.Switch, mask: int) -> int:
-        value = self.value(node.value, mask)
+        value = self.asked(self.value(node.value, mask))
         hits, left = self._hits(node, value, mask)
         ways = [hit for hit in (*hits, left) if hit]
         weight, in_loop = self.request_weight, self.loop_depth > 0
@@ -511,7 +524,7 @@ _STATEMENTS: dict[type[ir.Stmt], _Statement] = {
     ir.Evaluate: Interpreter._evaluate,
     ir.Declare: Interpreter._declare,
     ir.If: Interpreter._if,
-    ir.Loop: Interpreter._loop,
+    ir.Loop: lambda run, node, mask: run._loop(node, mask),  # a subclass has its own
     ir.Switch: Interpreter._switch,
     ir.Return: Interpreter._return,
     ir.Break: Interpreter._break,

@@ -69,6 +69,7 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         return _shuffle(run, node, mask)
     arguments = [run.any_value(a, mask) for a in node.arguments]
     if _UNIFORM_VOTES.match(name):
+        run.recorder.intervals.wait_for_lanes()
         return _vote(run, name, arguments, mask)
     if name.startswith("make_") and name[5:] in BUILTIN_TYPES:
         kind = BUILTIN_TYPES[name[5:]]
@@ -211,6 +212,7 @@ def _atomic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 def _shuffle(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     """The value of another lane. Lanes are read as they stand; a width below 32 makes segments."""
     arguments = [run.any_value(a, mask) for a in node.arguments]
+    run.recorder.intervals.wait_for_lanes()
     if node.name.endswith("_sync"):
         arguments = arguments[1:]
     if len(arguments) < 2 or not isinstance(arguments[0], Value) or not isinstance(arguments[1], Value):
@@ -237,6 +239,11 @@ def _barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
     run.recorder.flush()
     alive = run.warp.mask & ~run.frame.returned
     run.recorder.barrier(node.span, mask, alive if run.call_depth == 0 else mask, run.weight, run.warp.position)
+
+
+def _sync_warp(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
+    run.recorder.intervals.wait_for_lanes()
+    return unknown()
 
 
 def _block_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
@@ -275,6 +282,8 @@ def _group_sync(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         _barrier(run, node, mask)
     elif not isinstance(group, Group) or _is_beyond_warp(group):
         run.recorder.intervals.lost = True
+    else:
+        run.recorder.intervals.wait_for_lanes()
     return unknown()
 
 
@@ -323,6 +332,8 @@ def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyV
                 run.any_value(argument, mask)
             if _is_beyond_warp(group):
                 run.recorder.intervals.lost = True
+            else:
+                run.recorder.intervals.wait_for_lanes()
             return soft(UINT, True) if node.name in ("any", "all", "ballot") else unknown()
     return unknown()
 
@@ -357,5 +368,5 @@ _HANDLERS: dict[str, Callable[[Evaluator, ir.Call, int], AnyValue]] = {
     "__cvta_generic_to_shared": _shared_address,
     "__builtin_expect": _forward,
     "__builtin_assume": _forward,
-    "__syncwarp": lambda run, node, mask: unknown(),
+    "__syncwarp": _sync_warp,
 }

@@ -51,7 +51,8 @@ def _one(function: Callable[..., Number], *numbers: object) -> Number | None:
     if any(number is None for number in numbers):
         return None
     try:
-        return function(*numbers)
+        found = function(*numbers)
+        return None if isinstance(found, complex) else found  # a root of a negative number
     except (ValueError, OverflowError, ZeroDivisionError):
         return None
 

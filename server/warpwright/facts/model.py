@@ -259,19 +259,27 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Two threads of different warps of a block that use the same bytes of a shared array, with no barrier between.
+    """Two threads that use the same bytes of an array, with nothing between that orders them.
 
-    `write` is the place of the store, `other` of the load or atomic, whose kind is `kind`; `threads` are the numbers in
-    the block of those that do so, the writing one first, and `address` the bytes from the array's start.
+    `write` is the place of the store, or atomic as `by` says, `other` of the other access, whose kind is `kind`;
+    `threads` are the numbers in their `blocks` of those that do so, the writing one first, `turns` their iterations of
+    a loop around both, from 0, where these differ, and `address` the bytes from the array's start. `in_warp` where they
+    are lanes of one warp; `at_once` where these store in one instruction.
     """
 
     array: str
+    space: Space
     write: Span
     other: Span
     kind: AccessKind
+    by: AccessKind
     launch: int
     threads: tuple[int, int]
+    blocks: tuple[Dim3, Dim3]
+    turns: tuple[int, int] | None
     address: int
+    in_warp: bool
+    at_once: bool
 
 
 @dataclass(frozen=True, slots=True)

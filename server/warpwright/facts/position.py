@@ -20,6 +20,7 @@ class Guard:
     passed: int
     value: Value
     undecided: bool
+    otherwise: bool = False  # the other side of an undecided one
 
 
 @dataclass(slots=True)

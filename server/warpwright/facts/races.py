@@ -1,59 +1,117 @@
-"""Accesses of different warps to one address of shared memory between which no barrier stands.
+"""Accesses of different threads to one address that nothing orders, one of which writes.
 
 Example: `tile[threadIdx.x] = x; y = tile[threadIdx.x + 1];` with a block of two warps: thread 31 reads what thread 32
 writes, and nothing says which comes first.
 
-What is kept is certain. A warp is followed from its start for as long as the text decides every barrier on its way:
-its accesses up to the next barrier are those of one interval, which has the barriers before as its name. Two warps of a
-block that came through the same barriers are in an interval together. Accesses whose address or whose condition is not
-exact are left out, and a warp is not followed behind a loop's iterations that are skipped, a barrier that some of its
-lanes do not reach, or a call of something that is not in the text.
+What is kept is certain. A warp is followed from its start, and its accesses up to the next barrier are those of one
+interval, which has the barriers before as its name. Two warps of a block that came through the same barriers are in an
+interval together; lanes of one warp are so up to the next `__syncwarp()` or what waits for the warp's lanes like it; of
+two blocks everything is together. Accesses whose address is not exact are left out, as are those under a condition that
+data decide thread by thread. One that is the same for all threads of a block is taken to hold: what stands under it is
+compared with itself. A warp is not followed behind fences, calls of something that is not in the text, and loops that
+may wait for a value.
+
+Stores of one value are no race. What memory holds is made up (`trace`), so that sums of different elements differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from warpwright.facts.memory import Pattern
-from warpwright.facts.model import WARP, AccessKind, Dim3, Race
+from warpwright.facts.model import WARP, AccessKind, Dim3, Race, Space
 from warpwright.facts.position import Position
-from warpwright.facts.values import ASSUMED, EXACT, Region, Value
+from warpwright.facts.progress import LoopPosition
+from warpwright.facts.values import EXACT, Region, Value
 from warpwright.syntax.source import Span
 
-MOST_REQUESTS = 4000
-"""Of a kernel's shared memory that are kept."""
+MOST_REQUESTS = 1500
+"""Of a kernel's launch that are kept."""
+MOST_WRITERS = 6
+"""Threads that write one address that others are compared with."""
 
-_Use = tuple[Span, AccessKind, int, int, Pattern]
-"""A request: the access's place and kind, the bytes of a lane, where its first lane's address is, and all of them."""
+Scenario = tuple[Hashable, ...]
+"""Conditions that are the same for the whole block, not known, and taken to hold."""
 
-_ByWarp = dict[int, dict[_Use, None]]
+
+@dataclass(slots=True, eq=False)
+class Use:
+    """A request: the access's place and kind, the bytes of a lane, the first lane's address and the pattern of all.
+
+    `part` names the piece of the warp's way between two waits for its lanes, `order` is the place on that way, `nest`
+    the loops around, each with its turn. `stored` are the lanes' values, None where they are not known. `asked`: the
+    value is only asked for by a condition.
+    """
+
+    span: Span
+    kind: AccessKind
+    size: int
+    first: int
+    pattern: Pattern
+    block: Dim3
+    warp: int
+    part: int
+    order: int
+    nest: tuple[tuple[Hashable, int], ...]
+    stored: Sequence[object] | None
+    asked: bool
+
+    def units(self) -> Iterator[tuple[int, int]]:
+        """Each lane with the addresses of the words that it moves, of a smaller access its own."""
+        first = self.first
+        for lane, offset in enumerate(self.pattern.offsets):
+            if offset is not None:
+                for word in range(0, self.size, 4):
+                    yield lane, first + offset + word
+
+
+_Key = tuple[Dim3, int, int, Scenario]
 
 
 @dataclass(slots=True)
 class Intervals:
-    """The requests to shared memory of each interval: those of a block to an array, by warp."""
+    """The requests of each interval: those of a block to an array."""
 
-    requests: dict[tuple[Dim3, int, int], tuple[Region, _ByWarp]] = field(default_factory=lambda: {})
+    uses: dict[_Key, list[Use]] = field(default_factory=lambda: {})
+    arrays: dict[int, Region] = field(default_factory=lambda: {})
     interval: int = 0
+    part: int = 0
+    order: int = 0
+    passed: int = 0  # barriers
     lost: bool = False  # what the warp does from here on is not followed
     parted: bool = False  # whether the warp comes further than this is not known
     guessed: bool = False  # what its variables hold may follow from a number that is assumed
     doubts: int = 0  # conditions within expressions that do not say for certain what is run
-    kept: int = 0
+    asking: int = 0  # conditions that are being evaluated
+    nest: list[tuple[Hashable, LoopPosition]] = field(default_factory=lambda: [])  # the loops around
 
     def begin_warp(self) -> None:
-        self.interval, self.lost, self.parted, self.guessed, self.doubts = 0, False, False, False, 0
+        self.interval = self.part = self.order = self.passed = self.doubts = self.asking = 0
+        self.lost = self.parted = self.guessed = False
+        self.nest = []
 
     @property
     def is_doubtful(self) -> bool:
         """Whether the warp may not do what is run now."""
         return self.parted or self.doubts > 0
 
+    def leaves(self, condition: Value) -> None:
+        """One side of a condition that is not known goes no further: which threads go on is not known, unless all of
+        the block do the same."""
+        self.parted = self.parted or condition.thread or not condition.uniform
+        self.guessed = True
+
     def barrier(self, span: Span, *, whole: bool, position: Position) -> None:
         """The warp is at a barrier of the block; `whole` where all of its lanes are."""
-        self.lost = self.lost or not whole or not _is_certain(position)
+        self.lost = self.lost or not whole or scenario_of(position) is None
         self.interval = hash((self.interval, span.key))
+        self.passed += 1
+        self.part += 1
+
+    def wait_for_lanes(self) -> None:
+        """The warp is where its lanes wait for each other."""
+        self.part += 1
 
     def access(
         self,
@@ -61,68 +119,182 @@ class Intervals:
         kind: AccessKind,
         size: int,
         pointer: Value,
-        where: tuple[int, Pattern] | None,
+        where: tuple[int, Pattern],
         position: Position,
+        stored: Sequence[object] | None,
     ) -> None:
-        """A request of the warp to shared memory."""
-        if self.lost or self.is_doubtful or self.kept >= MOST_REQUESTS or where is None or pointer.region is None:
+        """A request of the warp to shared or global memory."""
+        self.order += 1
+        if self.lost or self.is_doubtful or pointer.region is None or self.order > MOST_REQUESTS:
             return
-        if pointer.basis != EXACT or pointer.soft or not _is_certain(position):
+        scenario = scenario_of(position)
+        if pointer.basis != EXACT or pointer.soft or scenario is None:
             return
-        self.kept += 1
         # Arrays of one name and type in two functions are equal, and not one: an array is told by its object.
-        key = (position.block, id(pointer.region), self.interval)
-        _, by_warp = self.requests.setdefault(key, (pointer.region, {}))
-        by_warp.setdefault(position.warp, {})[span, kind, size, *where] = None
+        key = (position.block, id(pointer.region), self.interval, scenario)
+        self.arrays[id(pointer.region)] = pointer.region
+        nest = tuple((loop, at.iteration) for loop, at in self.nest)
+        self.uses.setdefault(key, []).append(
+            Use(span, kind, size, *where, position.block, position.warp, self.part, self.order, nest, stored,
+                self.asking > 0)
+        )  # fmt: skip
 
     def races(self, launch: int) -> Iterator[Race]:
-        """One for each write and other access that meet, by their places."""
-        found: set[tuple[tuple[str, int, int], tuple[str, int, int]]] = set()
-        for region, by_warp in self.requests.values():
-            kinds = {use[1] for uses in by_warp.values() for use in uses}
-            if len(by_warp) < 2 or AccessKind.STORE not in kinds or len(kinds) < 2:
-                continue
-            for race in _between(by_warp, region, launch):
-                key = (race.write.key, race.other.key)
-                if key not in found:
-                    found.add(key)
-                    yield race
+        """One for each pair of places, of different warps where there is such a pair."""
+        found: dict[frozenset[Hashable], Race] = {}
+        for race in self._all(launch):
+            key = frozenset((race.write.key, race.other.key))
+            if key not in found or (found[key].in_warp and not race.in_warp):
+                found[key] = race
+        yield from found.values()
+
+    def _all(self, launch: int) -> Iterator[Race]:
+        across: dict[int, list[Use]] = {}
+        for (_, array, _, scenario), uses in self.uses.items():
+            region = self.arrays[array]
+            for write, other in _meeting(uses, _in_block):
+                yield _race(region, write, other, launch)
+            if region.space is Space.GLOBAL and not scenario:
+                across.setdefault(array, []).extend(uses)
+        for array, uses in across.items():
+            if len({use.block for use in uses}) > 1:
+                for write, other in _meeting(uses, _in_grid):
+                    yield _race(self.arrays[array], write, other, launch)
 
 
-def _between(by_warp: _ByWarp, region: Region, launch: int) -> Iterator[Race]:
-    """The races of one interval. What a warp has written itself it may read: then another's write may be of the same
-    value."""
-    written: dict[int, list[tuple[int, int, Span]]] = {}  # by address: warp, lane and place
-    own: dict[int, set[int]] = {}
-    for warp, uses in by_warp.items():
-        for span, kind, size, first, pattern in uses:
-            if kind is AccessKind.STORE:
-                for lane, address in _units(first, pattern, size):
-                    written.setdefault(address, []).append((warp, lane, span))
-                    own.setdefault(warp, set()).add(address)
-    seen: set[tuple[int, int]] = set()
-    for warp, uses in by_warp.items():
-        for span, kind, size, first, pattern in uses:
-            if kind is AccessKind.STORE:
-                continue
-            for lane, address in _units(first, pattern, size):
-                if address in own.get(warp, ()):
+def scenario_of(position: Position) -> Scenario | None:
+    """The conditions that are taken to hold; None where one is not known and parts the threads of a block."""
+    held: dict[Hashable, None] = {}
+    for guard in position.guards:
+        if guard.undecided:
+            if guard.value.thread or not guard.value.uniform:
+                return None
+            held[guard.span.key, guard.otherwise] = None
+    return tuple(held)
+
+
+def _in_block(one: Use, other: Use) -> bool:
+    """Whether nothing orders two requests of an interval."""
+    return one.warp != other.warp or one.part == other.part
+
+
+def _in_grid(one: Use, other: Use) -> bool:
+    return one.block != other.block
+
+
+_Thread = tuple[Use, int, int]
+"""A lane's part in a request, with its address."""
+
+
+def _meeting(uses: Iterable[Use], meets: Callable[[Use, Use], bool]) -> Iterator[tuple[_Thread, _Thread]]:
+    """One pair of threads for each two places that race."""
+    writers: dict[int, list[tuple[Use, int]]] = {}
+    own = _Own()
+    uses = list(uses)
+    if all(use.kind is AccessKind.LOAD for use in uses) or all(use.kind is AccessKind.ATOMIC for use in uses):
+        return
+    for use in uses:
+        if use.kind is AccessKind.LOAD:
+            continue
+        for lane, address in use.units():
+            at = writers.setdefault(address, [])
+            if len(at) < MOST_WRITERS:
+                at.append((use, lane))
+            own.add(use, lane, address)
+    seen: set[tuple[int, int, bool]] = set()
+    for use in uses:
+        for lane, address in use.units():
+            for write, writer in writers.get(address, ()):
+                in_warp = write.warp == use.warp and write.block == use.block
+                if (write.span.start, use.span.start, in_warp) in seen or not meets(write, use):
                     continue
-                for other, writer, place in written.get(address, ()):
-                    if other != warp and (place.start, span.start) not in seen:
-                        seen.add((place.start, span.start))
-                        threads = other * WARP + writer, warp * WARP + lane
-                        yield Race(region.name, place, span, kind, launch, threads, address)
+                if writer == lane and in_warp:
+                    continue
+                if use.kind is AccessKind.LOAD:
+                    races = _is_decided_by_order(use, lane, address, write, own)
+                else:
+                    races = _writes_other(use, lane, write, writer)
+                if races:
+                    seen.add((write.span.start, use.span.start, in_warp))
+                    seen.add((use.span.start, write.span.start, in_warp))
+                    yield (write, writer, address), (use, lane, address)
 
 
-def _units(first: int, pattern: Pattern, size: int) -> Iterator[tuple[int, int]]:
-    """Each lane with the addresses of the words that it moves, of a smaller access its own."""
-    for lane, offset in enumerate(pattern.offsets):
-        if offset is not None:
-            for word in range(0, size, 4):
-                yield lane, first + offset + word
+@dataclass(slots=True)
+class _Own:
+    """Where a thread or a warp first stores to an address, and where a thread last updates it atomically."""
+
+    by_thread: dict[tuple[Dim3, int, int, int], int] = field(default_factory=lambda: {})
+    by_warp: dict[tuple[Dim3, int, int], int] = field(default_factory=lambda: {})
+    updated: dict[tuple[Dim3, int, int, int], int] = field(default_factory=lambda: {})
+
+    def add(self, use: Use, lane: int, address: int) -> None:
+        if use.kind is AccessKind.STORE:
+            self.by_thread.setdefault((use.block, use.warp, lane, address), use.order)
+            self.by_warp.setdefault((use.block, use.warp, address), use.order)
+        else:
+            self.updated[use.block, use.warp, lane, address] = use.order
 
 
-def _is_certain(position: Position) -> bool:
-    """Whether the conditions around are known; that an assumed size lets a loop go on is taken for granted."""
-    return not any(g.undecided or (g.value.basis >= ASSUMED and g.value.thread) for g in position.guards)
+def _is_decided_by_order(use: Use, lane: int, address: int, write: Use, own: _Own) -> bool:
+    """Whether what a load reads depends on which comes first: it or another thread's write.
+
+    What the thread has written itself before, or against another warp any lane of its own, it may read: then the
+    other's write may be of the same value. What a thread reads before it updates it atomically is a first guess, and
+    what a condition asks of a flag that is only ever set to one value decides nothing.
+    """
+    in_warp = write.warp == use.warp and write.block == use.block
+    thread = (use.block, use.warp, lane, address)
+    first = own.by_thread.get(thread) if in_warp else own.by_warp.get((use.block, use.warp, address))
+    if first is not None and first < use.order:
+        return False
+    if write.kind is AccessKind.ATOMIC:
+        return not use.asked and own.updated.get(thread, 0) <= use.order
+    return not (use.asked and write.stored is not None and len(set(write.stored)) == 1)
+
+
+def _writes_other(use: Use, lane: int, write: Use, writer: int) -> bool:
+    """Whether two writes leave what comes last: an atomic one and a plain one, or two of different values."""
+    if use.kind is not write.kind:
+        return True
+    if use.kind is AccessKind.ATOMIC or use.stored is None or write.stored is None:
+        return False
+    one, other = use.stored[lane], write.stored[writer]
+    return one is not None and other is not None and one != other
+
+
+def _turns(one: Use, other: Use) -> tuple[int, int] | None:
+    """The iterations of the outermost loop of both that differ."""
+    for (loop, turn), (same, later) in zip(one.nest, other.nest, strict=False):
+        if loop != same:
+            return None
+        if turn != later:
+            return turn, later
+    return None
+
+
+def _rank(use: Use) -> tuple[int, int]:
+    return (AccessKind.STORE, AccessKind.ATOMIC, AccessKind.LOAD).index(use.kind), use.span.start
+
+
+def _race(region: Region, write: _Thread, other: _Thread, launch: int) -> Race:
+    """The race of two threads, the first of which writes; of two that do, one that stores, and what stands first."""
+    if _rank(other[0]) < _rank(write[0]):
+        write, other = other, write
+    (first, writer, address), (second, lane, _) = write, other
+    same_block = first.block == second.block
+    return Race(
+        array=region.name,
+        space=region.space,
+        write=first.span,
+        other=second.span,
+        kind=second.kind,
+        by=first.kind,
+        launch=launch,
+        threads=(first.warp * WARP + writer, second.warp * WARP + lane),
+        blocks=(first.block, second.block),
+        turns=_turns(first, second),
+        address=address,
+        in_warp=same_block and first.warp == second.warp,
+        at_once=first is second,
+    )

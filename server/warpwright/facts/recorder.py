@@ -7,7 +7,6 @@ from math import gcd
 from typing import cast
 
 from warpwright.facts import ir
-from warpwright.facts.bounds import Extremes
 from warpwright.facts.lanes import Data, lanes
 from warpwright.facts.memory import Addresses, Pattern, placed
 from warpwright.facts.model import (
@@ -66,7 +65,6 @@ class Recorder:
     open_sides: list[Side] = field(default_factory=lambda: [])
     requests: Requests = field(default_factory=Requests)
     intervals: Intervals = field(default_factory=Intervals)
-    extremes: Extremes | None = None  # of a launch whose sizes are known
     known: dict[tuple[Value, int], tuple[int, Pattern]] = field(default_factory=lambda: {})  # of pointers, see _placed
     order: int = 0  # requests seen
     enabled: bool = True
@@ -136,11 +134,6 @@ class Recorder:
         where = self._placed(pointer, mask) if pointer.data is not None else None
         if space is Space.SHARED and tally.array is not None:
             self._reach(tally.array, pointer, size, where)
-        if self.records_barriers and not self.forcing:
-            if space is Space.SHARED:
-                self.intervals.access(span, kind, size, pointer, where, position)
-            if self.extremes is not None and not (self.intervals.is_doubtful or self.intervals.guessed):
-                self.extremes.access(span, kind, size, pointer, where, position)
         if self.open_sides:
             side = self.open_sides[-1]
             side.requests[key] = side.requests.get(key, 0.0) + weight
@@ -234,7 +227,6 @@ class Recorder:
         """A warp at a block-wide barrier; `alive` are its lanes that have not returned."""
         if not self.enabled or not self.records_barriers:
             return
-        self.intervals.barrier(span, whole=mask == alive, position=position)
         visits = self.barriers.setdefault(span.key, (span, []))[1]
         guards = position.guards
         splitting = next((g for g in reversed(guards) if g.passed != g.entered and not g.undecided), None)

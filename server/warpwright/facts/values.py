@@ -11,7 +11,7 @@ tells later how a line of addresses may be aligned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import gcd
 from typing import TYPE_CHECKING
@@ -146,6 +146,12 @@ class Value:
     def holding(self, data: Data, kind: CType) -> Value:
         """Other data of another type, of which as much is known as of this."""
         return Value(data, kind, self.basis, self.soft, self.thread, self.region, self.grain, open=self.open)
+
+
+@dataclass(slots=True, eq=False)
+class Example(Value):
+    """A condition that data decide, with what it is worth for data that are made up. It is not decided: both sides are
+    run, and of what they leave a variable shows that one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -425,6 +431,8 @@ def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None)
     """What a variable is worth after a branch whose condition is not known: one of two values."""
     if left is right or right is None or left is None:
         return left if left is not None else right
+    if isinstance(condition, Example):
+        return _shown(left, right, condition)
     if isinstance(left, Value) and isinstance(right, Value):
         if left.data == right.data and left.region is right.region:
             return left if left.basis >= right.basis else right
@@ -454,6 +462,15 @@ def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None)
         both = ((i, v, others[i]) for i, v in left.elements.items() if i in others)
         return ArrayValue(left.type, {i: v if v is o else join(v, o, condition) or v for i, v, o in both})
     return left
+
+
+def _shown(left: AnyValue, right: AnyValue, condition: Example) -> AnyValue:
+    """One of two values, as an example of it."""
+    on = sum(bit for bit, outcome in zip(LANE_BITS, lanes(condition.data), strict=True) if outcome)
+    merged = merge(right, left, on)
+    if not isinstance(merged, Value):
+        return merged
+    return replace(merged, basis=max(merged.basis, DATA), thread=merged.thread or condition.thread)
 
 
 def clone(value: AnyValue | None) -> AnyValue | None:

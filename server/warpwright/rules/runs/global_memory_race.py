@@ -44,22 +44,34 @@ void run(const float *host, int n) {
 
 ## Limits
 
-- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
-  values.
-- Two threads that write the same value are no race. There is no fix to press.
+- From the text only certain races are reported: of two threads whose addresses follow from the text, at a launch in
+  sight whose block it gives, and under conditions that sizes decide or that all threads of a block share. Of a long
+  loop, its first iterations alone are judged; behind fences, inline assembly and barriers of the grid nothing is. Two
+  pointers that the launch hands the same memory are taken for two arrays.
+- Those whose index is data are found by a run: `warpwright check --profile`, or a profile in the editor. A run shows
+  one launch on made-up values.
+- Two threads that write the same value are no race, nor is a plain read in front of the thread's own atomic update.
+  There is no fix to press.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Kernel
+from warpwright.facts.model import Kernel, Race, Space
 from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.faults import of_runs
+from warpwright.rules.raced import of_text
 
 severity = Severity.ERROR
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    yield from of_runs(kernel, FaultKind.GLOBAL_RACE)
+    read = list(of_text(kernel, _is_ours))
+    yield from read
+    yield from of_runs(kernel, FaultKind.GLOBAL_RACE, told=read)
+
+
+def _is_ours(race: Race) -> bool:
+    return race.space is Space.GLOBAL

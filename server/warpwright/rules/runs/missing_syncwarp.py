@@ -53,22 +53,30 @@ void run(const float *host) {
 
 ## Limits
 
-- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
-  values.
-- Accesses of one instruction of the compiler's are done by all lanes at once and are no race. There is no fix to press.
+- From the text only certain cases are reported, as of [shared-memory-race](shared-memory-race.md). Those whose index
+  is data are found by a run: `warpwright check --profile`, or a profile in the editor.
+- Shuffles and votes are taken to order the lanes' memory, which CUDA does not promise. Accesses of one instruction of
+  the compiler's are done by all lanes at once and are no race. There is no fix to press.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Kernel
+from warpwright.facts.model import Kernel, Race, Space
 from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.faults import of_runs
+from warpwright.rules.raced import of_text
 
 severity = Severity.ERROR
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    yield from of_runs(kernel, FaultKind.MISSING_SYNCWARP)
+    read = list(of_text(kernel, _is_ours))
+    yield from read
+    yield from of_runs(kernel, FaultKind.MISSING_SYNCWARP, told=read)
+
+
+def _is_ours(race: Race) -> bool:
+    return race.space is Space.SHARED and race.in_warp and not race.at_once

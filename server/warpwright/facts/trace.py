@@ -1,0 +1,257 @@
+"""What is certain of the order and the bounds of a kernel's accesses: a few warps of blocks side by side, step by step.
+
+They are followed as the text has it: loops are run for their first iterations and then left, never jumped ahead in;
+conditions on assumed sizes go as these have it. Memory holds numbers that are made up, one for each address: what is
+computed of them shows whether two threads store the same, and decides nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from warpwright.facts import ir
+from warpwright.facts.bounds import Extremes
+from warpwright.facts.interpret import PROBES, Interpreter
+from warpwright.facts.lanes import Number, each, lanes
+from warpwright.facts.launches import LaunchSite
+from warpwright.facts.loops import deltas_of
+from warpwright.facts.model import (
+    MAX_THREADS_PER_BLOCK,
+    WARP,
+    AccessKind,
+    Basis,
+    Dim3,
+    Launch,
+    OutOfBounds,
+    Race,
+    Space,
+)
+from warpwright.facts.places import Location, MemoryPlace, Reference, shifted
+from warpwright.facts.position import Position
+from warpwright.facts.predication import Sides, is_constant
+from warpwright.facts.recorder import Recorder
+from warpwright.facts.steps import OutOfStepsError
+from warpwright.facts.types import CType
+from warpwright.facts.unit import Unit
+from warpwright.facts.values import DATA, AnyValue, Example, StructValue, Value
+from warpwright.facts.warp_memory import LoopState
+from warpwright.facts.warp_start import argument, warp_context
+from warpwright.syntax.source import Span
+
+STEPS = 6_000
+"""Of all warps of one launch together."""
+WARP_STEPS = 3_000
+"""Of one; with a sixth of it gone its loops run fewer iterations."""
+MOST_ITERATIONS = (20, 5)
+"""Of a loop that moves unevenly, and with these steps gone."""
+_NUMBERS = ("int", "uint", "float", "bool")
+
+
+@dataclass(slots=True)
+class TraceRecorder(Recorder):
+    """Keeps the accesses in their order and counts nothing."""
+
+    extremes: Extremes = field(default_factory=Extremes)
+    stored: Sequence[object] | None = None  # what the lanes store that are about to
+    seen: int = 0
+    updates: int = 0  # atomic accesses
+
+    def access(
+        self, span: Span, pointer: Value, space: Space, kind: AccessKind, size: int, mask: int, weight: float,
+        position: Position, in_loop: bool, thinned: bool = False,
+    ) -> None:  # fmt: skip
+        self.seen += 1
+        self.updates += kind is AccessKind.ATOMIC
+        if not self.enabled or not mask or size <= 0 or pointer.data is None or pointer.basis:
+            return
+        where = self._placed(pointer, mask)
+        intervals = self.intervals
+        if space in (Space.SHARED, Space.GLOBAL):
+            intervals.access(span, kind, size, pointer, where, position, self.stored)
+        if not (intervals.is_doubtful or intervals.guessed or intervals.lost):
+            self.extremes.access(span, kind, size, pointer, where, position)
+
+    def barrier(self, span: Span, mask: int, alive: int, weight: float, position: Position) -> None:
+        self.intervals.barrier(span, whole=mask == alive, position=position)
+
+
+@dataclass(slots=True)
+class Tracer(Interpreter):
+    """Runs a kernel for one warp as far as is certain."""
+
+    recorder: TraceRecorder
+    left_early: bool = False  # the loop that is run was left before its end
+    read_by_condition: bool = False  # the latest condition
+
+    def asked(self, condition: Value) -> Value:
+        if not condition.decided or condition.basis < DATA:
+            return condition
+        return Example(condition.data, condition.type, condition.basis, 1, condition.thread)
+
+    def condition(self, node: ir.Expr, mask: int, statement: Span, kind: str) -> Value:
+        seen = self.recorder.seen
+        self.recorder.intervals.asking += 1
+        value = super(Tracer, self).condition(node, mask, statement, kind)
+        self.recorder.intervals.asking -= 1
+        self.read_by_condition = self.recorder.seen > seen
+        return value
+
+    def load_memory(self, pointer: Value, kind: CType, span: Span, mask: int) -> AnyValue:
+        value = super(Tracer, self).load_memory(pointer, kind, span, mask)
+        if not isinstance(value, Value) or value.decided or pointer.data is None:
+            return value
+        return self._made_up(pointer, kind) or value
+
+    def _made_up(self, pointer: Value, kind: CType) -> AnyValue | None:
+        """What memory holds there until the next barrier; None where its type is not known."""
+        if kind.kind == "struct" and kind.fields:
+            made = {name: self._made_up(shifted(pointer, offset), of) for name, offset, of in kind.fields}
+            return StructValue(kind, {name: value for name, value in made.items() if value is not None})
+        if kind.kind not in _NUMBERS or pointer.region is None:
+            return None
+        salt = crc32(pointer.region.name.encode()) + 977 * self.recorder.intervals.passed
+        data = each(lambda address: _number(int(address) + salt, kind), pointer.data)
+        return Value(data, kind, DATA, 0, pointer.thread)
+
+    def store(self, place: Location, value: AnyValue, mask: int) -> None:
+        """Of a struct each member that is known is stored by itself, and what memory holds already is not."""
+        if type(place) is not MemoryPlace:
+            super(Tracer, self).store(place, value, mask)
+            return
+        value = self.converted(value, place.type)
+        if isinstance(value, StructValue):
+            for name, offset, kind in value.type.fields:
+                if name in value.fields:
+                    self.store(MemoryPlace(shifted(place.pointer, offset), kind, place.span), value.fields[name], mask)
+            return
+        stored = lanes(value.data) if isinstance(value, Value) and value.decided and value.region is None else None
+        if stored is not None and place.pointer.data is not None:
+            there = self._made_up(place.pointer, place.type)
+            if isinstance(value, Value) and isinstance(there, Value) and there.data == value.data:
+                return
+        self.recorder.stored = stored
+        super(Tracer, self).store(place, value, mask)
+        self.recorder.stored = None
+
+    def _hides(self, condition: Value, sides: Sides) -> bool:
+        return not condition.thread
+
+    def _most_iterations(self, thrifty: bool) -> int:
+        return MOST_ITERATIONS[thrifty]
+
+    def _may_wait(self, condition: Value) -> None:
+        self.left_early = True
+        if self.read_by_condition:  # for what another thread writes
+            self.recorder.intervals.lost = True
+
+    def _ends_early(self, node: ir.Loop) -> None:
+        self.left_early = True
+        if node.condition is None or is_constant(node.condition):  # it is left by what is not known
+            self.recorder.intervals.lost = True
+
+    def _loop(self, node: ir.Loop, mask: int) -> int:
+        intervals = self.recorder.intervals
+        outer, self.left_early = self.left_early, False
+        before, name, updates = list(self.frame.slots), intervals.interval, self.recorder.updates
+        out = super(Tracer, self)._loop(node, mask)
+        if self.left_early:
+            slots = self.frame.slots
+            for slot, value in enumerate(slots):
+                if slot >= len(before) or value is not before[slot]:
+                    slots[slot] = _example(value)
+            intervals.guessed = True
+            intervals.lost = intervals.lost or (self.recorder.updates > updates and not _counts(node))
+            if intervals.interval != name:
+                intervals.interval = hash((name, node.span.key))
+        self.left_early = outer
+        return out
+
+    def _iterate(self, node: ir.Loop, state: LoopState, mask: int) -> int:
+        nest = self.recorder.intervals.nest
+        nest.append((node.span.key, self.warp.position.loop))
+        left = super(Tracer, self)._iterate(node, state, mask)
+        nest.pop()
+        return left
+
+    def _jump(
+        self, node: ir.Loop, state: LoopState, history: list[list[AnyValue | Reference | None]], active: int, few: int
+    ) -> int | None:
+        """Leave a loop of many iterations."""
+        if len(history) < PROBES or node.condition is None:
+            return None
+        remaining = self._remaining(node.condition, deltas_of(history), active)
+        if remaining is None or remaining <= few:
+            return None
+        self.left_early = True
+        state.broken |= active
+        return 0
+
+
+def traced(
+    unit: Unit, function: ir.Function, launch: Launch, site: LaunchSite, index: int
+) -> tuple[list[Race], list[OutOfBounds]]:
+    """The races of a launch and its accesses out of bounds, as far as they are certain."""
+    block = tuple(extent or 1 for extent in launch.block)
+    shape: Dim3 = (block[0], block[1], block[2])
+    threads = shape[0] * shape[1] * shape[2]
+    if launch.basis is not Basis.EXACT or not site.is_reached or not 0 < threads <= MAX_THREADS_PER_BLOCK:
+        return [], []
+    recorder = TraceRecorder()
+    arguments = [argument(parameter, unit.extent, i, site) for i, parameter in enumerate(function.parameters)]
+    starts: dict[str, Value] = {}
+    functions: dict[tuple[int, str], ir.Function] = {}
+    left = STEPS
+    blocks = _blocks(launch.grid)
+    for number, place in enumerate(blocks):
+        cost = 0
+        for warp in _warps(-(-threads // WARP)):
+            if cost > left // (len(blocks) - number) or unit.steps.spent:
+                break
+            position = Position(place, warp, 1.0, 1.0, False)
+            run = Tracer(unit, recorder, warp_context(shape, launch, position, 0), starts, functions)
+            run.limit, run.allowance = WARP_STEPS, 2 * WARP_STEPS
+            position.guards = run.guards
+            recorder.begin_warp()
+            with suppress(OutOfStepsError):
+                run.run(function, list(arguments))
+            cost += run.steps
+            unit.steps.take(run.steps)
+        left -= cost
+    outside = list(recorder.extremes.outside(index)) if site.is_certain else []
+    return list(recorder.intervals.races(index)), outside
+
+
+def _blocks(grid: Sequence[int | None]) -> list[Dim3]:
+    """The first block, its neighbour along each axis of the grid, and the last."""
+    places = [(0, 0, 0), *((int(a == 0), int(a == 1), int(a == 2)) for a in range(3))]
+    inside = [p for p in places if all(i < (2 if n is None else n) for i, n in zip(p, grid, strict=True))]
+    x, y, z = (0 if n is None else n - 1 for n in grid)
+    return list(dict.fromkeys([*inside, (x, y, z)]))
+
+
+def _warps(count: int) -> list[int]:
+    """The warps of a block, in the order in which they are worth most."""
+    return list(dict.fromkeys(w for w in (0, 1, count // 2, count - 1, 2, 4, *range(count)) if w < count))
+
+
+def _example(value: AnyValue | Reference | None) -> AnyValue | Reference | None:
+    """What a variable may be worth behind a loop."""
+    if not isinstance(value, Value) or value.basis >= DATA:
+        return value
+    return Value(value.data, value.type, DATA, value.soft, value.thread, value.region)
+
+
+def _number(seed: int, kind: CType) -> Number:
+    """A number that looks like chance, small enough to be an index."""
+    mixed = crc32(seed.to_bytes(16, "little", signed=True))
+    if kind.kind == "float":
+        return 1.0 + (mixed & 0xFFFFF) / (1 << 20)
+    return mixed & (1 if kind.kind == "bool" else 0xFF if kind.size == 1 else 0x3FF)
+
+
+def _counts(node: ir.Loop) -> bool:
+    """Whether a loop ends by a condition that the numbers tell: it waits for nothing."""
+    return node.kind == "for"

@@ -1,0 +1,80 @@
+"""Races that the text shows, as findings: each with its two threads, their turns of the loop, and the byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
+
+from warpwright.facts.document import dims_text
+from warpwright.facts.model import AccessKind, Basis, Dim3, Kernel, Race
+from warpwright.rules.base import Finding, Fix, Related
+from warpwright.rules.words import block_of, launch_evidence, launch_of
+
+_DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC: "updates"}
+
+
+def of_text(kernel: Kernel, wanted: Callable[[Race], bool], fixes: tuple[Fix, ...] = ()) -> Iterator[Finding]:
+    """A finding for each place whose races are wanted, of launches whose block is in the text. What is stored at once
+    no fix parts."""
+    found: set[tuple[str, int, int]] = set()
+    for race in kernel.races:
+        launch = launch_of(kernel, race.launch)
+        if not wanted(race) or launch is None or launch.basis is not Basis.EXACT or race.other.key in found:
+            continue
+        found.add(race.other.key)
+        same_place = race.other.key == race.write.key and race.turns is None
+        yield Finding(
+            span=race.other,
+            message=f"A race: {_words(race)}; {block_of(launch)}.",
+            evidence={
+                "array": race.array,
+                "threads": list(race.threads),
+                "blocks": [list(block) for block in race.blocks],
+                "turns": None if race.turns is None else list(race.turns),
+                "byte": race.address,
+                **launch_evidence(launch),
+            },
+            fixes=() if same_place else fixes,
+            related=(Related(race.write, "the other side of the race writes here"),),
+        )
+
+
+def _words(race: Race) -> str:
+    one, other = race.threads
+    across = race.blocks[0] != race.blocks[1]
+    first = f"thread {one} of block {_place(race.blocks[0])}" if across else f"thread {one}"
+    second = f"thread {other} of block {_place(race.blocks[1])}" if across else f"thread {other} of the block"
+    if not across:
+        first += ", of the same warp," if race.in_warp else ", of another warp,"
+    byte = f"byte {race.address} of {race.array}"
+    if race.kind is AccessKind.STORE and race.by is AccessKind.STORE:
+        second_does, first_does = "writes", "writes another value"
+    else:
+        second_does, first_does = _DOES[race.kind], f"{_DOES[race.by]} it"
+    same_place = race.write.key == race.other.key
+    at = "" if same_place else f" at line {race.write.line}{_elsewhere(race)}"
+    if race.turns is not None:
+        at += f" in turn {race.turns[0]}"
+    return f"{second} {second_does} {byte} here{_turns(race)} where {first} {first_does}{at}, and {_missing(race)}"
+
+
+def _turns(race: Race) -> str:
+    """` in turn 1 of the loop`"""
+    return "" if race.turns is None else f" in turn {race.turns[1]} of the loop"
+
+
+def _missing(race: Race) -> str:
+    if race.blocks[0] != race.blocks[1]:
+        return "nothing orders the blocks"
+    if race.at_once:
+        return "both do so at once"
+    return "no __syncwarp() stands between" if race.in_warp else "no barrier stands between"
+
+
+def _elsewhere(race: Race) -> str:
+    return f" of {PurePath(race.write.path).name}" if race.write.path != race.other.path else ""
+
+
+def _place(block: Dim3) -> str:
+    x, y, z = block
+    return f"{x:,}" if (y, z) == (0, 0) else f"({dims_text(block)})".replace(" x ", ", ")
