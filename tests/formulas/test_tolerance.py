@@ -185,11 +185,12 @@ def test_errors_of_complex_arguments_are_bounded(name: str) -> None:
     assert all(each.agrees for each in agreements(formula, {"z": getattr(np, name)(x * y)}, found))
 
 
-def test_a_function_of_a_literal_is_computed_in_its_own_type() -> None:
-    formula = formula_of("x: f64 y: f64 y[i] = x[i] * tanh(1e-05)")
+def test_a_function_of_literals_and_dimensions_is_as_precise_as_what_it_meets() -> None:
+    formula = formula_of("x: f64 y: f64 y[i] = x[i] * tanh(0.1 * (i + 1))")
     found = reference(formula, {"x": np.ones(1)})
-    in_single = {"y": np.ones(1) * float(np.tanh(np.float32(1e-05)))}
-    assert all(each.agrees for each in agreements(formula, in_single, found))
+    in_single = {"y": np.ones(1) * float(np.tanh(np.float32(0.1)))}
+    assert all(each.agrees for each in agreements(formula, {"y": np.tanh([0.1])}, found))
+    assert not all(each.agrees for each in agreements(formula, in_single, found))
 
 
 def test_a_remainder_errs_as_its_operands_and_by_a_whole_divisor_where_its_quotient_may_jump() -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from warpwright.formulas.model import Formula
 from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce
 from warpwright.formulas.types import TYPES, ElementType, computed
-from warpwright.formulas.typing_rules import operand_type, settled, types_of
+from warpwright.formulas.typing_rules import as_precise, operand_type, settled, types_of
 
 
 def as_computed(formula: Formula) -> Formula:
@@ -38,12 +38,12 @@ def as_computed(formula: Formula) -> Formula:
                 return replace(node, body=within(body, settled(type_of(node))))
             case Call(name=name, args=args):
                 own = type_of(node)
-                own = own if own.bits else kind
+                own = as_precise(node, own if own.bits else kind, kind, type_of)
                 types = [type_of(each) for each in args]
                 operands = operand_type(name, own, types)
                 if name == "select":
                     return replace(node, args=(within(args[0], own), within(args[1], own), within(args[2], own)))
-                return replace(node, args=tuple(within(each, operands) for each in args))
+                return replace(node, args=tuple(within(e, as_precise(e, operands, own, type_of)) for e in args))
         return node
 
     stages = tuple(replace(each, value=within(each.value, TYPES[each.type])) for each in formula.stages)

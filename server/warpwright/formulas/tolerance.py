@@ -38,7 +38,7 @@ from warpwright.formulas.literals import as_computed
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, rebuilt, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
-from warpwright.formulas.typing_rules import settled, types_of
+from warpwright.formulas.typing_rules import as_precise, settled, types_of
 
 SAFETY = 2.0
 DEVIATIONS = 6.0
@@ -180,8 +180,9 @@ class _Errors:
     # Expressions
 
     def of(self, node: Expr, within: ElementType, *, last: bool = True) -> Terms:
-        """The error of an expression. Literals alone are computed in the type `within`; without `last` the rounding of
-        the outermost operation is left out, as another one accounts for it."""
+        """The error of an expression. Literals alone are computed in the type `within`, with whole numbers in
+        one that is as precise; without `last` the rounding of the outermost operation is left out, as another one
+        accounts for it."""
         match node:
             case Num() | Name():
                 return ()
@@ -209,6 +210,7 @@ class _Errors:
         name, args, kind = node.name, node.args, self.type(node)
         if not self._type_of(node).bits and kind.is_float:
             kind = within
+        kind = as_precise(node, kind, within, self._type_of)
         errors = [self.of(each, kind) for each in args]
         if kind.kind == "bool":
             return ()

@@ -65,6 +65,26 @@ def type_of(node: Expr, named: Callable[[str], ElementType]) -> ElementType:
     return types_of(named)(node)
 
 
+def as_precise(
+    node: Expr, own: ElementType, wanted: ElementType, type_of: Callable[[Expr], ElementType]
+) -> ElementType:
+    """The type in which an expression of type `own` is computed where `wanted` is what it meets: what is made of
+    literals and whole numbers alone, as `cos(2 * pi * i / I)`, is as precise as that."""
+    if wanted.digits != 53 or own.kind not in ("float", "complex") or not _is_undecided(node, type_of):
+        return own
+    return TYPES["f64" if own.kind == "float" else "c128"]
+
+
+def _is_undecided(node: Expr, type_of: Callable[[Expr], ElementType]) -> bool:
+    """Whether nothing in an expression is of a floating-point type."""
+    if isinstance(node, Num) or type_of(node).kind in ("integer", "bool"):
+        return True
+    if not isinstance(node, Call) or node.name in TYPES or node.name in ("uniform", "normal"):
+        return False
+    args = node.args[1:] if node.name == "select" else node.args
+    return all(_is_undecided(each, type_of) for each in args)
+
+
 def _typed(node: Expr, named: Callable[[str], ElementType], of: Callable[[Expr], ElementType]) -> ElementType:
     match node:
         case Num(value=value):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from warpwright.formulas.bounds import Bounds
 from warpwright.formulas.functions import COMPARISONS, LOGIC
 from warpwright.formulas.normal import identity
-from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, walk
+from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, rebuilt, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
-from warpwright.formulas.typing_rules import settled, type_of
+from warpwright.formulas.typing_rules import as_precise, settled, type_of, types_of
 from warpwright.writer.types import NAMES, gives_other_than_0_of_nan, limits, literal, written
 
 TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUAL, LESS, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(1, 14)
@@ -156,6 +156,10 @@ class Expressions:
         if node in self.fast and kind.name == "f32":
             self.helpers.add(f"fast_{name}")
             return f"fast_{name}({self._exact(args[0], kind)})", ATOM
+        if self.type_of(node).is_float and kind.kind in ("integer", "bool"):
+            kind = self._met(node, wanted)
+        if name == "complex":
+            kind = TYPES["f64" if self._met(node, wanted).name == "c128" else "f32"]
         return self._function(name, args, kind), ATOM
 
     def _common(self, args: tuple[Expr, ...], wanted: ElementType | None) -> ElementType:
@@ -168,27 +172,26 @@ class Expressions:
         return self._met(meeting, wanted)
 
     def _met(self, node: Expr, wanted: ElementType | None) -> ElementType:
-        """The type to compute in; of literals alone, as in sqrt(1 / 3), as precise a one as is wanted."""
+        """The type to compute in, as precise a one as is wanted where nothing else decides."""
         kind = self.type_of(node)
-        if wanted is None or kind == wanted or kind.kind != "float" or not _is_of_literals(node):
-            return kind
-        return TYPES["f64"] if wanted.name in ("f64", "c128") else kind
+        return kind if wanted is None else as_precise(node, kind, wanted, types_of(self.type_named))
 
     def _cast(self, operand: Expr, kind: ElementType) -> tuple[str, int]:
-        own = self.type_of(operand)
+        own = self._met(operand, kind)
         self.types.add(kind.name)
         is_whole = isinstance(operand, Num) and isinstance(operand.value, int)
         if isinstance(operand, Num) and kind.bits >= 32 and (kind.is_float or (is_whole and kind.kind == "integer")):
-            return literal(operand.value, kind), ATOM
+            return f"{literal(operand.value, kind)}{'LL' if kind.name == 'i64' else ''}", ATOM
         if kind.is_float and kind.bits < 32:
             inner = written(kind, self.of(operand, wanted=TYPES["f32"]), own)
             back = {"f16": f"__half2float({inner})", "bf16": f"__bfloat162float({inner})"}
             return back.get(kind.name, f"static_cast<float>({inner})"), ATOM
-        if own == kind:
+        is_index = kind.name == "i64" and isinstance(operand, Name | Call)  # which may be an int
+        if own == kind and not is_index:
             return self._text(operand, kind)
         if own.is_float and kind.kind == "integer" and not _is_within(operand, kind):
             return self.written(kind, self.of(operand), own), ATOM
-        return f"static_cast<{NAMES[kind.name]}>({self.of(operand)})", ATOM
+        return f"static_cast<{NAMES[kind.name]}>({self.of(operand, wanted=own)})", ATOM
 
     def _quotient(self, args: tuple[Expr, ...], kind: ElementType) -> tuple[str, int]:
         sides = [self._converted(args[0], kind, PRODUCT), self._converted(args[1], kind, PRODUCT + 1)]
@@ -213,7 +216,7 @@ class Expressions:
                 ATOM,
             )
         positive = self.bounds.at_least(args[1], {(): 1})
-        if positive and (not kind.signed or self.bounds.at_least(args[0], {})):
+        if positive and (not kind.signed or self._is_not_negative(args[0])):
             return (
                 f"{self.of(args[0], PRODUCT, kind)} {'/' if name == '//' else '%'} {self.of(args[1], UNARY, kind)}",
                 PRODUCT,
@@ -221,6 +224,13 @@ class Expressions:
         helper = f"{'floor' if kind.signed else 'whole'}_{'div' if name == '//' else 'mod'}"
         self.helpers.add(helper)
         return f"{helper}<{NAMES[kind.name]}>({self._both(args, kind)})", ATOM
+
+    def _is_not_negative(self, node: Expr) -> bool:
+        def without_cast(each: Expr) -> Expr:
+            is_cast = isinstance(each, Call) and each.name == "i64" and self.type_of(each.args[0]).kind == "integer"
+            return each.args[0] if is_cast and isinstance(each, Call) else each
+
+        return self.bounds.at_least(rebuilt(node, without_cast), {})
 
     def _power(self, args: tuple[Expr, ...], kind: ElementType) -> tuple[str, int]:
         base, power = args
@@ -253,12 +263,13 @@ class Expressions:
 
     def _function(self, name: str, args: tuple[Expr, ...], kind: ElementType) -> str:
         if name in ("real", "imag"):
-            return f"{self.of(args[0], ATOM)}.{name}()"
+            return f"{self.of(args[0], ATOM, kind)}.{name}()"
         if name == "complex":
-            part = TYPES["f64" if kind.name == "f64" else "f32"]
-            return f"{NAMES['c128' if part.bits == 64 else 'c64']}({self._both(args, part)})"
+            whole = "c128" if kind.bits == 64 else "c64"
+            self.types.add(whole)
+            return f"{NAMES[whole]}({self._both(args, kind)})"
         if name == "conj":
-            return f"thrust::conj({self.of(args[0])})"
+            return f"thrust::conj({self.of(args[0], wanted=kind)})"
         if kind.kind == "complex":
             if name == "square":
                 self.helpers.add("square")
@@ -313,17 +324,8 @@ class Expressions:
             return f"({whole[0]} * {whole[1]} + {whole[2]})"
         if name == "fmod":
             return f"({whole[0]} % {whole[1]})"
-        if name in ("square", "relu", "sign"):
-            self.helpers.add(name)
-            return f"{name}({whole[0]})"
-        single = TYPES["f32"]
-        texts = [self._converted(each, single, TERNARY) for each in args]
-        if name in _HELPERS:
-            self.helpers.add(name)
-            return f"{name}({texts[0]})"
-        if name == "rcp":
-            return f"(1.0f / {texts[0]})"
-        return f"{self._library(_MATH[name], single)}({', '.join(texts)})"
+        self.helpers.add(name)  # square, relu or sign
+        return f"{name}({whole[0]})"
 
     def _whole(self, node: Expr, kind: ElementType) -> str:
         """As an argument that has to be of that type exactly."""
@@ -334,11 +336,6 @@ class Expressions:
         text = self.of(node, wanted=kind)
         # A dimension has the type of the kernel's index, which `own` does not know.
         return text if own == kind and isinstance(node, Load) else f"static_cast<{NAMES[kind.name]}>({text})"
-
-
-def _is_of_literals(node: Expr) -> bool:
-    """Whether an expression has no type but that of literals."""
-    return all(isinstance(n, Num) or (isinstance(n, Call) and n.name not in TYPES) for n in walk(node))
 
 
 def _whose_errors_round_away(node: Expr) -> frozenset[Expr]:

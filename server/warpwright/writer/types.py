@@ -18,6 +18,10 @@ NAMES = {
 
 _HALVES = {"f16": ("__float2half", "__half2float"), "bf16": ("__float2bfloat16", "__bfloat162float")}
 """How a float is rounded to them, and how they become one."""
+_WHOLE_TO_BFLOAT16 = {
+    "i32": "__int2bfloat16_rn", "i64": "__ll2bfloat16_rn", "u32": "__uint2bfloat16_rn", "u64": "__ull2bfloat16_rn",
+}  # fmt: skip
+"""Of whole numbers that a float does not hold, rounded once. Those that an f16 holds a float does, too."""
 _HEADERS = {
     "f16": "cuda_fp16.h", "bf16": "cuda_bf16.h", "f8e4m3": "cuda_fp8.h", "f8e5m2": "cuda_fp8.h", "c64":
     "thrust/complex.h", "c128": "thrust/complex.h",
@@ -45,14 +49,20 @@ def read(kind: ElementType, place: str) -> str:
 def written(kind: ElementType, value: str, own: ElementType) -> str:
     """The value, of type `own`, as what is stored in memory of type `kind`.
 
-    >>> written(TYPES["bf16"], "y", TYPES["f32"])
-    '__float2bfloat16(y)'
+    >>> written(TYPES["bf16"], "y", TYPES["f32"]), written(TYPES["f16"], "y", TYPES["f64"])
+    ('__float2bfloat16(y)', '__double2half(y)')
     """
     if kind.name in _HALVES:
         to, back = _HALVES[kind.name]
-        return _inside(value, back) or f"{to}({_single(value, own)})"
+        if own.name == "f64":
+            to = to.replace("float2", "double2", 1)
+        elif kind.name == "bf16" and own.name in _WHOLE_TO_BFLOAT16:
+            to = _WHOLE_TO_BFLOAT16[own.name]
+        else:
+            value = _single(value, own)
+        return _inside(value, back) or f"{to}({value})"
     if kind.is_float and kind.bits == 8:
-        return f"{NAMES[kind.name]}({_single(value, own)})"
+        return f"{NAMES[kind.name]}({value if own.name == 'f64' else _single(value, own)})"
     if computed(own) == computed(kind) and kind.bits >= 32:
         return value
     if kind.kind == own.kind == "bool":

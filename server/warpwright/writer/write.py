@@ -20,6 +20,7 @@ from warpwright.writer.pointwise import pointwise
 from warpwright.writer.scatter import filling
 from warpwright.writer.text import broken
 from warpwright.writer.types import headers_for
+from warpwright.writer.wide import with_wide_products
 
 __all__ = ["ScheduleError", "alternatives", "file_text", "in_lines", "instances_text", "plain", "written"]
 
@@ -37,7 +38,7 @@ _HEADERS = {
 
 def plain(formula: Formula, name: str) -> Code:
     """A thread for each element: right for every size, and as fast as a first version by hand."""
-    formula = with_free_names(normal(formula))
+    formula = _prepared(formula)
     kernels: list[Kernel] = []
     steps: list[Step] = []
     kept: dict[str, None] = {}
@@ -66,12 +67,16 @@ def written(
 
     Raises ScheduleError where the wanted schedule does not fit.
     """
-    return pruned(made_code(with_free_names(normal(formula)), name, schedule, sizes))
+    return pruned(made_code(_prepared(formula), name, schedule, sizes))
 
 
 def alternatives(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
     """The schedules that a search tries at some sizes."""
-    return laid_otherwise(with_free_names(normal(formula)), sizes)
+    return laid_otherwise(_prepared(formula), sizes)
+
+
+def _prepared(formula: Formula) -> Formula:
+    return with_wide_products(with_free_names(normal(formula)))
 
 
 def file_text(*codes: Code) -> str:
