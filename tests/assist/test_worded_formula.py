@@ -54,6 +54,7 @@ NOTHING = [
     "add three vectors",
     "mean of row",
     "softmax of x, 3",
+    "swish of a vector and return the negative of that",
 ]
 
 

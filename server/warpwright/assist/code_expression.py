@@ -24,6 +24,8 @@ _CALLS = {
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 _NUMBERS = frozenset(("alpha", "beta", "eps", "epsilon", "scale", "lr", "temperature", "tau", "lam"))
 _BIASES = frozenset(("bias", "b"))
+_ARRAYS = frozenset(("x", "y", "z", "u", "v", "dy", "grad", "gate", "residual"))
+"""Names of arrays where nothing else says what they are."""
 MOST_CHARACTERS = 400
 MOST_NODES = 200
 
@@ -46,6 +48,9 @@ def in_code(comment: str, names: Names, rank: int) -> str:
     tree = _parsed(comment)
     if tree is None:
         raise UnfitError
+    certain = {*_ARRAYS, *_BIASES, *_handed_over(tree)}
+    if not names.signature and {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)} - certain - _KNOWN:
+        raise UnfitError  # an array or a number: nothing says which
     reader = _Reader(names, rank)
     value = reader.value(tree)
     dims = tuple(each for each in value.dims if each not in value.kept)
@@ -71,6 +76,24 @@ def said_in_code(comment: str) -> tuple[Said, int] | None:
 
 
 _AXES = ("dim", "axis")
+_KNOWN = _NUMBERS | {*_MODULES}
+
+
+def _handed_over(tree: ast.expr) -> set[str]:
+    """What is the argument of a function, has a method, or is multiplied as a matrix."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=function, args=args):
+                found |= {each.id for each in args if isinstance(each, ast.Name)}
+                found |= {function.id} if isinstance(function, ast.Name) else set()
+            case ast.Tuple(elts=inner) | ast.List(elts=inner):  # sizes
+                found |= {each.id for each in inner if isinstance(each, ast.Name)}
+            case ast.Attribute(value=ast.Name(id=name)):
+                found.add(name)
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                found |= {each.id for each in (left, right) if isinstance(each, ast.Name)}
+    return found
 
 
 def name_in_code(comment: str) -> str:

@@ -126,7 +126,7 @@ def _choices(said: Said, signature: Sequence[Parameter]) -> list[tuple[int, bool
     elif said.axis in ("last", "first"):
         ranks = [2]
     elif any(each.kind == "rows" for each in said.before):
-        ranks = [1, 2] if said.before[0].name.startswith(("cum", "excl")) else [2, 1]
+        ranks = [1, 2] if any(each.name.startswith(("cum", "excl")) for each in said.before) else [2, 1]
     elif along:
         ranks = [1, 2]
     else:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from warpwright.assist.wording_table import Operation, Phrase, operations, phrases
 
 _TOKEN = re.compile(
-    r"(?P<name>[A-Za-z_]\w*)(?P<shape>\s?(?:\[[^\[\]=<>]*\])+|\s?\(\s*\w+(?:\s*[x×]\s*\w+)+\s*\))?"
+    r"(?P<name>[A-Za-z_]\w*)(?P<shape>\s?(?:\[\s*\w+(?:\s*,\s*\w+)*\s*\])+|\s?\(\s*\w+(?:\s*[x×]\s*\w+)+\s*\))?"
     r"|(?P<number>\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)(?!\w)|(?P<sign>->|=>|\S)"
 )
 _RESULT = re.compile(r"^\s*([A-Za-z_]\w*)(\s?(?:\[[^\[\]]*\])+)?\s*=(?!=)\s*(?=\S)")
 _LEAD = re.compile(r"^\s*(?:todo|fixme|note|kernel|cuda kernel|gpu kernel|task)\s*:\s*", re.IGNORECASE)
-_JOINED = re.compile(r"(?<=[A-Za-z])-(?=[A-Za-z])")
+_JOINED = re.compile(r"(?<=[A-Za-z])-(?=[A-Za-z])|\b(?:torch|F|np|nn\.functional)\.(?=[a-z])")
+"""What is no part of a word: hyphens, and the modules of functions."""
 _USUAL = frozenset(
     ("out", "dst", "dest", "res", "src", "logits", "scores", "probs", "gamma", "beta", "weight", "weights", "bias",
      "residual", "target", "targets", "pred", "preds", "labels", "bins", "ids", "indices", "table", "hidden")
@@ -150,6 +151,7 @@ def _read(items: list[_Item], said: Said) -> bool:
     """Puts items into `said`; whether each has its place."""
     at = 0
     last = ""  # what stood before, without what means nothing
+    is_argued = False  # what the operations are applied to has been named
 
     def peek(step: int = 1) -> _Item:
         return items[at + step] if at + step < len(items) else _Item("end")
@@ -163,14 +165,16 @@ def _read(items: list[_Item], said: Said) -> bool:
                     if last != "name" or peek().what not in ("name", "noun") or said.before or len(said.operands) != 1:
                         return False
                     said.before.append(item.operation)
-                elif said.operands or last in ("then", "with"):
+                elif said.operands or is_argued or last in ("then", "with"):
                     if item.operation.kind != "map" or last not in ("then", "with") or not said.before:
                         return False
                     said.after.append(("map", item.operation.name))
+                elif said.before and last != "of":
+                    return False  # `relu squared of x` is no relu of squares
                 else:
                     said.before.append(item.operation)
             case "name":
-                if said.operands and last not in ("and", "operation"):
+                if said.operands and last not in ("and", "operation", "of"):
                     return False
                 if said.operands and said.after:
                     return False
@@ -193,6 +197,7 @@ def _read(items: list[_Item], said: Said) -> bool:
                     return False
                 said.type = item.text
             case "noun":
+                is_argued = bool(said.before)
                 rank, _, count = item.text.partition(" ")
                 if said.rank and int(rank) not in (0, said.rank):
                     said.rank = -1  # of arrays of several ranks, which an operation of its own may have

@@ -35,12 +35,13 @@ def groups(texts: list[str]) -> list[int]:
     formulas = [formula_of(text) for text in texts]
     found: list[int] = []
     for at, formula in enumerate(formulas):
-        known = (each for each in sorted(set(found)) if _agree(formulas[each], formula))
+        known = (each for each in sorted(set(found)) if agree(formulas[each], formula))
         found.append(next(known, at))
     return found
 
 
-def _agree(one: Formula, other: Formula) -> bool:
+def agree(one: Formula, other: Formula) -> bool:
+    """Whether both give the same results, of the same arrays, at each of some sizes."""
     if _signature(one) != _signature(other):
         return False
     shapes = [each for each in to_try(one, _MOST_ELEMENTS, _MOST_OPERATIONS) if 0 not in each.sizes.values()]

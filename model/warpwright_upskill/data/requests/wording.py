@@ -111,6 +111,13 @@ def worded(parts: Parts, chance: Random) -> Words:
     return Words(comment, given, constraints, " ".join((form, *roughly, *around)))
 
 
+def phrase_alone(parts: Parts, chance: Random) -> str:
+    """What the operator of a composition is called, and nothing else."""
+    phrase = chosen(chance.choice(parts.operator.says), chance)
+    features = {name: chosen(said, chance) for name, said in parts.features.items()}
+    return tidy(filled(phrase, _slots(parts, phrase, chance) | features).removeprefix("^"))
+
+
 def results_of(parts: Parts) -> list[str]:
     """The arrays that are written, the one that the operator's words are of first."""
     written = [each.array for each in parts.formula.tensors.values() if each.role != "in"]
