@@ -10,8 +10,8 @@ of their operator alone. With `--prompts` they are prompts that were written by 
 
 Shown: an answer came. Compiled: nvcc takes the document with it. Right: the formula that the answer says the words were
 read as computes what is asked for: of prompts by the judge of `warpwright model eval`; of the corpus, by algebra or on
-random inputs, what the composition's own formula computes, whatever the names are that the request leaves open, and with leading
-dimensions taken as one. `--write` records the result in benchmarks/results/ghost_words.json.
+random inputs, what the composition's own formula computes, whatever the names are that the request leaves open, and
+with leading dimensions taken as one. `--write` records the result in benchmarks/results/ghost_words.json.
 """
 
 from __future__ import annotations

@@ -89,6 +89,25 @@ def test_words_are_read_and_what_they_were_read_as_can_be_edited(tmp_path: Path)
 
 
 @pytest.mark.nvcc
+def test_what_was_shown_is_shown_again_at_once_and_while_it_is_typed(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:
+        page = editor.open("a.cu", WORDS)
+        (item,) = ghost(page, seconds=60).items
+        editor.set_settings({"ghostTextSeconds": 0.01, "model": "/no/such/model.gguf"})  # too short to write one anew
+        page.replace("softmax", "softmax of all")
+        assert ghost(page) is None
+        page.replace("softmax of all", "softmax")
+        editor.set_settings({"model": "/no/such/model.gguf"})
+        assert ghost(page).items[0].insert_text == item.insert_text
+        begun = item.insert_text[:12]
+        page.replace(WORDS, WORDS + begun)
+        (rest,) = ghost(page).items
+        assert begun + rest.insert_text == item.insert_text
+        page.replace(begun, f"{begun}other")
+        assert ghost(page) is None
+
+
+@pytest.mark.nvcc
 def test_below_a_signature_the_body_alone_is_written_for_its_names_and_types(tmp_path: Path) -> None:
     head = "__global__ void norm(const float* in, float* out, int rows, int cols) {"
     with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from warpwright.assist.comment_request import comment_above, requested_kernel, words_of
@@ -23,6 +24,16 @@ class GhostRequest:
     words: str = ""
     asks: bool = False
     kernel: OpenKernel | None = None
+
+    def key(self, source: Source, offset: int) -> str:
+        """What the texts for this request depend on, beside settings: what is asked for, and of the file the names that
+        are taken, its includes and how lines end."""
+        names = [each.name or each.formula.outputs[0].name for each in self.readings]
+        taken = {name for base in names for name in re.findall(rf"\b{re.escape(base)}\w*", source.text())}
+        includes = sorted(set(re.findall(r"^#include .*$", source.text(), re.MULTILINE)))
+        lines = b"\r\n" in source.data, source.data[offset - 1 : offset] == b"\n", source.data[offset : offset + 1]
+        asked = [(each.formula.text, each.name) for each in self.readings]
+        return repr((asked, self.words, self.kernel, sorted(taken), includes, lines))
 
 
 def ghost_request(source: Source, offset: int) -> GhostRequest | None:

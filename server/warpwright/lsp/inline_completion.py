@@ -1,6 +1,7 @@
 """textDocument/inlineCompletion: ghost text below a comment that asks for a kernel, in words or as a formula.
 
-One request is under way at a time: a newer one, an edit, a cancel and the time limit each stop it. The kernel is
+What was shown before for the same comment is shown again at once, and what is left of it while the user types it.
+Else one request is under way at a time: a newer one, an edit, a cancel and the time limit each stop it. The kernel is
 written, compiled and compared with its formula in a process of its own; nothing else waits for it.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -17,12 +18,16 @@ from warpwright.assist.readings import MOST_READINGS
 from warpwright.editor.ghost_request import ghost_request
 from warpwright.lsp.convert import position
 from warpwright.lsp.guard import guarded
+from warpwright.lsp.shown_text import ShownText
 from warpwright.lsp.work import Worker
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
 
 log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 0.05
+"""Without a newer request or an edit, before work begins that nobody asked for; what is kept is shown at once."""
 
 
 def register(server: Server) -> None:
@@ -33,28 +38,34 @@ class GhostText:
     """The process that writes kernels, and the request that is under way."""
 
     def __init__(self) -> None:
+        self.shown = ShownText()
         self._worker = Worker()
         self._job: asyncio.Task[Any] | None = None
         self._missing: set[str] = set()
 
-    async def texts(self, request: Mapping[str, object], seconds: float) -> list[str]:
-        """The kernels for a request of the job "ghost"; none where none may be shown."""
+    async def texts(self, request: Mapping[str, object], seconds: float, pause: float) -> tuple[str, ...]:
+        """The kernels for a request of the job "ghost", none where none may be shown; nothing begins before a
+        `pause`, in which a newer request or an edit may come."""
         self.stop()
-        job = self._job = asyncio.ensure_future(self._worker.run("ghost", request, lambda _text, _share: None, seconds))
+        job = self._job = asyncio.ensure_future(self._written(request, seconds, pause))
         try:
             await asyncio.wait({job})
         finally:
             job.cancel()
         if job.cancelled():
-            return []
+            return ()
         if (error := job.exception()) is not None:
             log.info("no kernel is shown: %s", error)
-            return []
+            return ()
         answer = job.result()
         if (missing := answer["missing"]) and missing not in self._missing:
             self._missing.add(missing)
             log.warning("no kernel is written from these words: %s", missing)
-        return list(map(str, answer["texts"]))
+        return tuple(map(str, answer["texts"]))
+
+    async def _written(self, request: Mapping[str, object], seconds: float, pause: float) -> Any:
+        await asyncio.sleep(pause)
+        return await self._worker.run("ghost", request, lambda _text, _share: None, seconds)
 
     def stop(self) -> None:
         """End the request that is under way: what it would write is no longer wanted."""
@@ -72,17 +83,31 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     document = ls.documents.get(params.text_document.uri)
     if document is None or not (settings := ls.documents.settings_of(document)).ghost_text:
         return None
-    version = document.version
+    version, data = document.version, document.text.data
     offset = document.text.offset(position(params.position), ls.encoding)
+    shown = ls.ghost_text.shown
+    if rest := shown.typed_through(document.path, data, offset):
+        return _items(rest, params)
     analysis = await ls.documents.analysed(document)
     if document.version != version or analysis.skipped:
         return None
-    if await ls.documents.in_thread(lambda: ghost_request(analysis.source, offset)) is None:
+    wanted = await ls.documents.in_thread(lambda: ghost_request(analysis.source, offset))
+    if wanted is None or document.version != version:
         return None
     is_asked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     request = {**ls.documents.request(document), "at": offset, "most": MOST_READINGS if is_asked else 1}
-    texts = await ls.ghost_text.texts(request, settings.ghost_text_seconds)
+    key = repr((wanted.key(analysis.source, offset), request["most"], request["settings"]))
+    texts = shown.find(key)
+    if not texts:
+        texts = await ls.ghost_text.texts(request, settings.ghost_text_seconds, 0 if is_asked else PAUSE_SECONDS)
+        if texts:
+            shown.keep(key, texts)
     if not texts or document.version != version:
         return None
+    shown.show(document.path, data, offset, texts)
+    return _items(texts, params)
+
+
+def _items(texts: Iterable[str], params: types.InlineCompletionParams) -> types.InlineCompletionList:
     at = types.Range(start=params.position, end=params.position)
     return types.InlineCompletionList([types.InlineCompletionItem(insert_text=text, range=at) for text in texts])
