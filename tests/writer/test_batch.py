@@ -82,3 +82,12 @@ def test_only_the_instances_that_are_launched_are_compiled() -> None:
     launched = paths[-1].launches[0]
     assert f"reinterpret_cast<const void*>({launched.kernel}" in text
     assert all(each.name == launched.kernel or f" {each.name}(" not in text for each in code.kernels)
+
+
+@pytest.mark.nvcc
+def test_new_values_of_rows_are_stored_after_all_lanes_have_read_the_old_ones() -> None:
+    found = outcomes(
+        made("average", "r'[i] = b * r[i] + (mean[j] g[i, j] ** 2)"),
+        made("scaled", "r'[i] = b * r[i] + (mean[j] g[i, j] * r[i])  u[i, j] = g[i, j] * rsqrt(r'[i]) * r[i]"),
+    )
+    assert [each.status for each in found.values()] == ["correct", "correct"], found

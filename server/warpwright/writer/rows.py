@@ -187,6 +187,9 @@ def _store_row_values(rows: RowText) -> None:
         is_place = isinstance(stage.value, Reduce) and stage.value.op.startswith("arg")
         value = as_stored(kind, rows.results[stage.name], place_type(rows) if is_place else computed(kind))
         lines.append(f"{rows.scope.own_element(tensor, stage)} = {value};")
+    read = {load.tensor for each in rows.shape.stages for load in rows.formula.loads(each.value)}
+    if any(each.primed and each.name in read for each in stored):
+        rows.body("__syncthreads();  // all lanes have read the old value")
     guard = f"{rows.lane} == 0 && is_row" if rows.in_registers else f"{rows.lane} == 0"
     if len(lines) == 1:
         rows.body(f"if ({guard}) {lines[0]}")
