@@ -13,7 +13,7 @@ from support.untaught import untaught_model
 @pytest.mark.nvcc
 def test_a_draft_and_its_report(tmp_path: Path) -> None:
     """The untuned model may fail to write a kernel; then it must say so, and offer nothing."""
-    command = ("generate", "add two vectors", "--seconds", "240", "--format", "json")
+    command = ("generate", "swap every other pair of floats", "--seconds", "240", "--format", "json")
     ran = run_command(*command, cwd=tmp_path, env=untaught_model(), seconds=300)
     answer = ran.json
     assert answer["raw"]
@@ -30,7 +30,7 @@ def test_a_draft_and_its_report(tmp_path: Path) -> None:
 
 @pytest.mark.llm
 def test_without_a_taught_model_it_says_so_at_once(tmp_path: Path) -> None:
-    ran = run_command("generate", "add two vectors", cwd=tmp_path, env={"WARPWRIGHT_DATA_DIR": str(tmp_path)})
+    ran = run_command("generate", "the eigenvalues of x", cwd=tmp_path, env={"WARPWRIGHT_DATA_DIR": str(tmp_path)})
     assert ran.status == 2
     assert ran.stdout == ""
     assert "No taught model is installed" in ran.stderr
@@ -43,6 +43,46 @@ def test_an_empty_description(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:
-    ran = run_command("generate", "add two vectors", "--model", "/nowhere/model.gguf", cwd=tmp_path)
+    ran = run_command("generate", "the eigenvalues of x", "--model", "/nowhere/model.gguf", cwd=tmp_path)
     assert ran.status == 2
     assert "/nowhere/model.gguf" in ran.stderr
+
+
+@pytest.mark.nvcc
+def test_words_that_are_understood_need_no_model(tmp_path: Path) -> None:
+    ran = run_command("generate", "row sums of x, then relu", "--model", "/nowhere/model.gguf", cwd=tmp_path)
+    assert ran.status == 0, ran.stderr
+    assert ran.stdout.startswith("// read as: y[r] = relu(sum[c] x[r, c])  # f32, row-major, any R and C\n")
+    assert 'extern "C" cudaError_t sum_relu(' in ran.stdout
+    assert "correct (emulator)" in ran.stderr
+
+
+@pytest.mark.nvcc
+def test_what_is_left_open_gives_several_candidates(tmp_path: Path) -> None:
+    ran = run_command("generate", "torch.relu(x)", "--shape", "I=100", "--format", "json", cwd=tmp_path)
+    assert (ran.status, ran.json["best"], ran.json["reference"]) == (0, 0, "y[i] = relu(x[i])")
+    ran = run_command("generate", "softmax of x", "--format", "json", cwd=tmp_path)
+    assert [each["report"]["status"] for each in ran.json["candidates"]] == ["correct", "correct"]
+    assert ran.json["candidates"][0]["formula"] != ran.json["candidates"][1]["formula"]
+
+
+def test_a_reference_that_is_no_file(tmp_path: Path) -> None:
+    ran = run_command("generate", "--reference", "none.py:f", cwd=tmp_path)
+    assert ran.status == 2
+    assert "model.py:step" in ran.stderr
+
+
+def test_a_shape_that_the_formula_has_not(tmp_path: Path) -> None:
+    ran = run_command("generate", "relu of x", "--shape", "R=3", cwd=tmp_path)
+    assert ran.status == 2
+    assert "no size 'R'" in ran.stderr
+
+
+@pytest.mark.nvcc
+@pytest.mark.upskill
+def test_a_function_of_torch_is_written_and_checked(tmp_path: Path) -> None:
+    (tmp_path / "step.py").write_text("def step(x, y):\n    return (x * y).relu()\n", encoding="utf-8")
+    command = ("generate", "--reference", "step.py:step", "--input", "f32[33,17]", "--input", "f32[33,17]")
+    ran = run_command(*command, cwd=tmp_path, seconds=120)
+    assert ran.status == 0, ran.stderr
+    assert "cudaError_t step(" in ran.stdout

@@ -38,7 +38,7 @@ def generated(monkeypatch: pytest.MonkeyPatch, *written: str) -> Any:
 
     monkeypatch.setattr(generate_job, "open_engine", lambda spec, progress: _Engine())
     monkeypatch.setattr(generate_job, "drafts", drafts)
-    asked = {"words": "add", "placed": TEXT.index("__global__")}
+    asked = {"words": "sort", "placed": TEXT.index("__global__")}
     request = {"path": "a.cu", "text": TEXT, "open": {"a.cu": TEXT}, "settings": {}, "asked": asked}
     return generate_job.generate_kernel(request, silent, never_cancelled)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from lsprotocol import types
 from support.editor import Editor, Page
 
-TEXT = "#include <cstdio>\n\n// kernel: add two vectors a and b into c\nint main() { return 0; }\n"
+TEXT = "#include <cstdio>\n\n// kernel: the eigenvalues of a and b\nint main() { return 0; }\n"
 
 
 def generate(page: Page, words: str) -> Any:
@@ -28,6 +29,18 @@ def test_where_no_comment_stands_it_says_what_to_do(vscode: Editor) -> None:
 
 def test_without_a_model_it_says_what_is_missing(vscode: Editor) -> None:
     vscode.set_settings({"compile": "off", "model": "/no/such/model.gguf"})
-    result = generate(vscode.open("c.cu", TEXT), "two vectors")
+    result = generate(vscode.open("c.cu", TEXT), "eigenvalues")
     assert result["status"] == "failed"
     assert "/no/such/model.gguf" in result["message"]
+
+
+@pytest.mark.nvcc
+def test_words_that_are_understood_are_offered_and_written(vscode: Editor) -> None:
+    page = vscode.open("d.cu", "#include <cstdio>\n\n// row sums of x, then relu\nint main() { return 0; }\n")
+    at = page.range("row sums").start
+    titles = [each.title for each in page.actions(types.Range(at, at))]
+    assert "Generate kernel: y[r] = relu(sum[c] x[r, c])" in titles
+    result = generate(page, "row sums")
+    assert result["status"] == "applied", result
+    assert page.text.index("then relu\n// read as: y[r] = ") < page.text.index("cudaError_t sum_relu(")
+    assert page.text.index("cudaError_t sum_relu(") < page.text.index("int main")

@@ -132,7 +132,7 @@ def command(
         for own, said in texts.items():
             formula = _formula(said)
             function = name or own or function_name(formula.outputs[0].name)
-            given = _sizes(sizes, formula.sizes)
+            given = sizes_named(sizes, formula.sizes)
             asked = Asked(function, arch, given, is_plain, schedule, seconds, not is_unchecked)
             try:
                 made.append(written_and_checked(formula, asked, progress, is_cancelled))
@@ -251,12 +251,15 @@ def _pointed(error: FormulaError) -> str:
     return f"{error.text.splitlines()[line - 1] if error.text else ''}\n{' ' * (column - 1)}^"
 
 
-def _sizes(given: tuple[str, ...], known: tuple[str, ...]) -> dict[str, int]:
+def sizes_named(given: tuple[str, ...], known: tuple[str, ...], option: str = "--size") -> dict[str, int]:
+    """The numbers that an option gives to sizes of a formula."""
     found: dict[str, int] = {}
     for each in given:
         name, _, number = each.partition("=")
         if not number.isdecimal() or int(number) >= 1 << 63:
-            raise CannotRun(f"--size takes a name and a number, as in {known[0] if known else 'N'}=1000, not {each!r}")
+            raise CannotRun(
+                f"{option} takes a name and a number, as in {known[0] if known else 'N'}=1000, not {each!r}"
+            )
         if name not in known:
             raise CannotRun(f"The formula has no size {name!r}: it has {', '.join(known) or 'none'}.")
         found[name] = int(number)

@@ -1,64 +1,193 @@
-"""`warpwright generate`: a draft of a kernel from a description, and whether the compiler takes it."""
+"""`warpwright generate`: a kernel from words, checked; or a draft, and whether the compiler takes it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from warpwright.assist.engine import EngineError
 from warpwright.assist.generate import BUDGET_SECONDS, Draft, generate
 from warpwright.assist.opening import open_engine
+from warpwright.assist.readings import by_wordings
+from warpwright.assist.worded_formula import Reading
 from warpwright.cli.findings_text import printable
+from warpwright.cli.formula import sizes_named
 from warpwright.cli.inputs import arch_option
 from warpwright.cli.report_text import report_text
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, stop_on_ctrl_c
+from warpwright.editor.formula_comment import said_in
 from warpwright.editor.generate_job import FILE_NAME, compiled_draft
+from warpwright.editor.read_as import assumed, read_as
 from warpwright.facts.analyze import analyze
+from warpwright.formulas.resolve import formula_of
 from warpwright.missing import Missing
+from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.encoding import encoded, shown_in
 from warpwright.syntax.source import Source
-from warpwright.verify.report import Level, Report
+from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
+from warpwright.verify.report import PASSED, Level, Report
+from warpwright.verify.torch_export import NotExportedError, plan_of
+from warpwright.writer.names import function_name
 
 
 @click.command("generate")
-@click.argument("description")
+@click.argument("description", required=False, default="")
 @click.option("--model", "spec", metavar="MODEL", help="A GGUF file, or a Hugging Face name that was pulled.")
+@click.option(
+    "--reference",
+    metavar="FILE.py:FUNCTION",
+    help="What the kernel shall compute, as a function of PyTorch, in place of DESCRIPTION. The file is run.",
+)
+@click.option("--input", "inputs", metavar="f32[64,128]", multiple=True, help="An example of an argument of it.")
+@click.option("--shape", "shapes", metavar="R=8192", multiple=True, help="A size to check at, beside the usual ones.")
 @click.option("--seconds", type=click.FloatRange(min=1), default=BUDGET_SECONDS, show_default=True)
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @arch_option
-def command(*, description: str, spec: str | None, seconds: float, output: str, arch: str) -> int:
-    """Draft a kernel from DESCRIPTION with the local model. A draft is not verified: read it before you use it.
+def command(
+    *,
+    description: str,
+    spec: str | None,
+    reference: str | None,
+    inputs: tuple[str, ...],
+    shapes: tuple[str, ...],
+    seconds: float,
+    output: str,
+    arch: str,
+) -> int:
+    """Write a kernel for what DESCRIPTION says in words, as an expression of torch, or as a formula.
 
-    Exit status: 0 a draft that compiles, 1 there is none, 2 could not run.
+    Where every word is understood, or with --reference, it is written from the formula that is meant, compiled and
+    compared with it in the emulator; the formula stands above it. Where words leave something open, the likeliest
+    meaning is printed, and --format json has all. Else the local model drafts a kernel, of which nothing but that it
+    compiles is known: read it before you use it.
+
+    Exit status: 0 a kernel that is right or a draft that compiles, 1 there is none, 2 could not run.
     """
-    if not description.strip():
+    if not description.strip() and reference is None:
         raise CannotRun('say in words what the kernel shall do, such as "add two vectors"')
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
-        engine = open_engine(spec, progress)
-        if isinstance(engine, Missing):
-            raise CannotRun(str(engine))
-        progress(f"{engine.model.name} is writing", None)
-        try:
-            with engine:
-                draft = generate(engine, description, is_cancelled, budget_seconds=seconds)
-        except EngineError as error:
-            raise CannotRun(str(error)) from None
-        source = Source(FILE_NAME, encoded(draft.code) + b"\n")
-        kernels = analyze(source).defined_kernels
-        name = kernels[0].name if draft.shown and kernels else ""
-        report = None
-        if draft.shown:
-            progress("Compiling the draft", None)
-            report = compiled_draft(source, name, arch, is_cancelled)
+        readings = _of_reference(reference, inputs, progress) if reference is not None else _readings(description)
+        if readings:
+            made = _checked(readings, arch, shapes, progress, is_cancelled)
+        else:
+            draft, report, name = _drafted(description, spec, seconds, arch, progress, is_cancelled)
         if is_cancelled():
             raise KeyboardInterrupt
+    if readings:
+        if output == "json":
+            click.echo(json.dumps(shown_in(_readings_json(made)), indent=2))
+        else:
+            _print_reading(*made[0])
+        report = made[0][1].report
+        return 0 if report is not None and report.status in PASSED else 1
     if output == "json":
         click.echo(json.dumps(shown_in(_to_json(draft, report, name)), indent=2))
     else:
         _print(draft, report)
     return 0 if report is not None and report.reached(Level.COMPILED) else 1
+
+
+def _readings(description: str) -> list[Reading]:
+    formula = said_in(description.splitlines())
+    return [Reading(formula)] if formula is not None else by_wordings(" ".join(description.split()))
+
+
+def _of_reference(reference: str, inputs: tuple[str, ...], progress: Progress) -> list[Reading]:
+    """The formula of a function of PyTorch, which must be one."""
+    file, _, name = reference.replace("::", ":").rpartition(":")
+    if not file or not Path(file).is_file():
+        raise CannotRun(f"--reference takes a file and a function in it, as in model.py:step, not {reference!r}")
+    progress(f"Exporting {name}", None)
+    try:
+        plan = plan_of(Path(file), name, inputs=inputs)
+    except NotExportedError as error:
+        raise CannotRun(str(error)) from None
+    if len(plan.formulas) != 1 or plan.calls:
+        said = " ".join(each.said for each in plan.calls)
+        raise CannotRun(
+            f"{name} is not one formula; `warpwright formula --torch {file}::{name}` writes its parts. {said}"
+        )
+    return [Reading(formula_of(plan.formulas[0].text), function_name(name))]
+
+
+def _checked(
+    readings: Sequence[Reading], arch: str, shapes: tuple[str, ...], progress: Progress, is_cancelled: IsCancelled
+) -> list[tuple[Reading, Written]]:
+    """The kernels of the readings that have the sizes that are named, those that are right first."""
+    made = []
+    named = {each.partition("=")[0] for each in shapes}
+    for reading in [each for each in readings if named <= {*each.formula.sizes}] or readings[:1]:
+        sizes = sizes_named(shapes, reading.formula.sizes, "--shape")
+        name = function_name(reading.name or reading.formula.outputs[0].name)
+        try:
+            made.append(
+                (reading, written_and_checked(reading.formula, Asked(name, arch, sizes), progress, is_cancelled))
+            )
+        except FormulaNotWrittenError as error:
+            if not made:
+                raise CannotRun(str(error)) from None
+    return sorted(made, key=lambda each: each[1].report is None or each[1].report.status not in PASSED)
+
+
+def _drafted(
+    description: str, spec: str | None, seconds: float, arch: str, progress: Progress, is_cancelled: IsCancelled
+) -> tuple[Draft, Report | None, str]:
+    engine = open_engine(spec, progress)
+    if isinstance(engine, Missing):
+        raise CannotRun(str(engine))
+    progress(f"{engine.model.name} is writing", None)
+    try:
+        with engine:
+            draft = generate(engine, description, is_cancelled, budget_seconds=seconds)
+    except EngineError as error:
+        raise CannotRun(str(error)) from None
+    source = Source(FILE_NAME, encoded(draft.code) + b"\n")
+    kernels = analyze(source).defined_kernels
+    name = kernels[0].name if draft.shown and kernels else ""
+    report = None
+    if draft.shown:
+        progress("Compiling the draft", None)
+        report = compiled_draft(source, name, arch, is_cancelled)
+    return draft, report, name
+
+
+def _print_reading(reading: Reading, made: Written) -> None:
+    """The kernel alone on stdout, below what was meant."""
+    click.echo(f"{read_as(reading)}\n{made.text}", nl=False)
+    if made.report is not None:
+        click.echo(report_text(made.report.to_json(), whole=False), err=True)
+    for each in made.formula.promises:
+        say_note(f"The caller sees to it that {each}")
+
+
+def _readings_json(made: Sequence[tuple[Reading, Written]]) -> dict[str, object]:
+    candidates: list[dict[str, object]] = [
+        {
+            "rewrites": [],
+            "code": each.text,
+            "diff": unified_diff("", each.text, FILE_NAME),
+            "report": None if each.report is None else each.report.to_json(),
+            "formula": reading.formula.text,
+        }
+        for reading, each in made
+    ]
+    reading, first = made[0]
+    is_right = first.report is not None and first.report.status in PASSED
+    return {
+        "kernel": first.code.name,
+        "goal": "generate",
+        "plan": None,
+        "candidates": candidates,
+        "best": 0 if is_right else None,
+        "assumptions": [assumed(reading.formula), *first.formula.promises],
+        "reference": reading.formula.text,
+        "reason": "" if first.report is None else first.report.reason,
+        "raw": "",
+    }
 
 
 def _print(draft: Draft, report: Report | None) -> None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
+from warpwright.assist.comment_request import asked_at
+from warpwright.assist.readings import by_wordings
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.formula_comment import formula_at
 from warpwright.facts.model import Kernel
@@ -122,6 +124,11 @@ def _formula(analysis: Analysis, start: int) -> Iterator[CommentCommand]:
     if found is not None:
         names = " and ".join(each.name for each in found.formula.outputs)
         yield CommentCommand(f"Write the formula of {names} as CUDA", GENERATE)
+        return
+    asked = asked_at(analysis.source, start)
+    readings = by_wordings(asked.words) if asked is not None else []
+    if readings:
+        yield CommentCommand(f"Generate kernel: {readings[0].formula.text.partition(' where ')[0]}", GENERATE)
 
 
 def safely_fixable(analysis: Analysis, rule: str | None = None) -> int:

@@ -4,18 +4,20 @@ it."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from warpwright.assist.worded_formula import Reading
-from warpwright.editor.analysis import compiled_as
+from warpwright.editor.analysis import Analysis, compiled_as
 from warpwright.editor.formula_comment import formula_at
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
+from warpwright.editor.read_as import read_as
 from warpwright.formulas.model import Formula
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
-from warpwright.verify.report import PASSED, Status
+from warpwright.verify.report import PASSED, Report, Status
 from warpwright.writer.names import function_name
 
 _INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
@@ -24,32 +26,59 @@ _INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 def write_formula(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """Writes what the comment at the byte "formula_at" says. The answer is that of `search_job.search`, with one
     candidate and one choice. Raises JobError."""
-    from warpwright.optimize.outcome import Candidate, Outcome
-
     progress("Reading the document", 0.0)
     analysis, settings = analysed(request)
-    source = analysis.source
-    found = formula_at(source, request["formula_at"])
+    found = formula_at(analysis.source, request["formula_at"])
     if found is None:
         raise JobError("The comment holds no formula any more.")
-    name = _free_name(source, function_name(found.formula.outputs[0].name))
-    made = _made(found.formula, Asked(name, compiled_as(source.path, settings)[0].arch), progress, is_cancelled)
-    report = made.report
-    assert report is not None
-    if report.status not in (*PASSED, Status.NOT_RUN):
-        raise JobError(f"The kernel is not shown: {report.reason}")
-    edit = TextEdit(found.placed, found.placed, inserted(source, found.placed, made))
-    notes = tuple(made.formula.promises)
-    candidate = Candidate((), notes, source, source.edited([edit]), report)
-    outcome = Outcome(report.kernel, "generate", None, "No plan is made for a formula.", (candidate,), 0)
-    choice = {
-        "candidate": 0,
-        "title": f"{report.kernel}: written from its formula",
-        "badge": report.badge(),
-        "explanation": "\n".join([*notes, made.explanation]),
-        **edits_answer(analysis.program, (), source, [edit]),
-    }
-    return {"outcome": outcome.to_json(), "choices": [choice]}
+    arch = compiled_as(analysis.source.path, settings)[0].arch
+    return written_readings(analysis, [Reading(found.formula)], found.placed, arch, progress, is_cancelled)
+
+
+def written_readings(
+    analysis: Analysis,
+    readings: Sequence[Reading],
+    placed: int,
+    arch: str,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+    are_of_words: bool = False,
+) -> Json:
+    """The kernels of readings as the answer of `search_job.search`, each a candidate and a choice: those that are
+    proved right before those that nothing could run. Raises JobError where none is left."""
+    from warpwright.optimize.outcome import Candidate, Outcome
+
+    source = analysis.source
+    made: list[tuple[Reading, Written, Report]] = []
+    reason = ""
+    for reading in readings:
+        name = _free_name(source, function_name(reading.name or reading.formula.outputs[0].name))
+        written = _made(reading.formula, Asked(name, arch), progress, is_cancelled)
+        assert written.report is not None
+        if written.report.status in (*PASSED, Status.NOT_RUN):
+            made.append((reading, written, written.report))
+        reason = reason or written.report.reason
+    if not made:
+        raise JobError(f"The kernel is not shown: {reason}")
+    made.sort(key=lambda each: each[2].status not in PASSED)
+    candidates, choices = [], []
+    for number, (reading, written, report) in enumerate(made):
+        head = f"{read_as(reading)}\n" if are_of_words else ""
+        edit = TextEdit(placed, placed, inserted(source, placed, written, head))
+        notes = (*([f"Read as {reading.formula.text}"] if are_of_words else []), *written.formula.promises)
+        candidates.append(Candidate((), notes, source, source.edited([edit]), report))
+        choices.append(
+            {
+                "candidate": number,
+                "title": f"{report.kernel}: written from {'words' if are_of_words else 'its formula'}",
+                "badge": report.badge(),
+                "explanation": "\n".join([*notes, written.explanation]),
+                **edits_answer(analysis.program, (), source, [edit]),
+            }
+        )
+    kernel = made[0][2].kernel
+    outcome = Outcome(kernel, "generate", None, "No plan is made for a formula.", tuple(candidates), 0)
+    return {"outcome": outcome.to_json(), "choices": choices}
 
 
 def checked_kernel(

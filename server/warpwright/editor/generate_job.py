@@ -1,4 +1,5 @@
-"""The work behind *Generate kernel*: a draft from a comment, compiled, with what its reader has to know."""
+"""The work behind *Generate kernel*: the kernels of what a comment's words mean, checked; where they are not understood
+a model's draft, compiled, with what its reader has to know."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from warpwright.assist.comment_request import Asked
 from warpwright.assist.engine import EngineError
 from warpwright.assist.generate import Draft, drafts
 from warpwright.assist.opening import open_engine
+from warpwright.assist.readings import by_wordings
 from warpwright.editor.analysis import compiled_as
+from warpwright.editor.formula_job import written_readings
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
@@ -25,20 +28,23 @@ _CAUTION = "A draft: nothing says what it should compute, so nobody compared it.
 
 
 def generate_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
-    """Draft a kernel for what a comment asks, "asked" with its "words" and the byte at which the kernel is "placed".
+    """Write a kernel for what a comment asks, "asked" with its "words" and the byte at which the kernel is "placed".
 
-    The answer is that of `search_job.search`, with one candidate and one choice. Raises JobError.
+    The answer is that of `search_job.search`: a candidate and a choice for each meaning, or for a draft. Raises
+    JobError.
     """
     from warpwright.optimize.outcome import Candidate, Outcome
 
     progress("Reading the document", 0.0)
     analysis, settings = analysed(request)
     asked, source = Asked(**request["asked"]), analysis.source
+    arch = compiled_as(source.path, settings)[0].arch
+    if readings := by_wordings(asked.words):
+        return written_readings(analysis, readings, asked.placed, arch, progress, is_cancelled, are_of_words=True)
     taken = frozenset(kernel.name for kernel in analysis.program.kernels)
     engine = open_engine(settings.model or None, progress)
     if isinstance(engine, Missing):
         raise JobError(str(engine))
-    arch = compiled_as(source.path, settings)[0].arch
     progress(f"{engine.model.name} is writing", None)
     try:
         with engine:

@@ -12,7 +12,7 @@ from warpwright.editor.formula_job import checked_kernel, inserted
 from warpwright.editor.ghost_request import GhostRequest, ghost_request
 from warpwright.editor.job_request import JobError, Json, analysed
 from warpwright.editor.open_kernel import INDEX_TYPES, sizes_in
-from warpwright.formulas.model import Formula
+from warpwright.editor.read_as import read_as
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source
@@ -91,26 +91,6 @@ def _body(
     said.append(f"    // Launch {threads} threads or more, in one dimension{reach}.")
     after = source.data[at:].decode("utf-8", "replace")
     return kernel.body_text([*said, *lines], after, "\r\n" if b"\r\n" in source.data else "\n")
-
-
-def read_as(reading: Reading, with_sizes: bool = True) -> str:
-    """The line that says what words were taken to mean, itself a formula in a comment, with what was assumed.
-
-    >>> from warpwright.formulas.resolve import formula_of
-    >>> read_as(Reading(formula_of("y[r] = sum[c] x[r, c]")))
-    '// read as: y[r] = sum[c] x[r, c]  # f32, row-major, any R and C'
-    """
-    return f"// read as: {reading.formula.text}  # {assumed(reading.formula, with_sizes)}"
-
-
-def assumed(formula: Formula, with_sizes: bool = True) -> str:
-    """Element types, layout and sizes, in words."""
-    kinds = {each.array: each.type for each in formula.tensors.values()}
-    types = {*kinds.values()}
-    said = types.pop() if len(types) == 1 else ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-    sizes = f", any {' and '.join(formula.sizes)}" if formula.sizes and with_sizes else ""
-    is_flat = all(len(each.extents) < 2 for each in formula.tensors.values())
-    return f"{said}{'' if is_flat else ', row-major'}{sizes}"
 
 
 def _engine(model: str) -> Engine | Missing:
