@@ -380,8 +380,8 @@ void run_by_four_inside(const float *host) {
 
 // wrong (bounds): a product of 32 bits wraps around before it becomes an address
 __global__ void far_rows(float *x, int pitch) {
-  int row = blockIdx.x * pitch;
-  x[row + threadIdx.x] = 1.0f;
+  int at = blockIdx.x * pitch + threadIdx.x;
+  x[at] = 1.0f;
 }
 void run_far_rows() {
   float *x;
@@ -392,8 +392,8 @@ void run_far_rows() {
 
 // right: of 64 bits
 __global__ void far_rows_wide(float *x, int pitch) {
-  long row = (long)blockIdx.x * pitch;
-  x[row + threadIdx.x] = 1.0f;
+  long at = (long)blockIdx.x * pitch + threadIdx.x;
+  x[at] = 1.0f;
 }
 void run_far_rows_wide() {
   float *x;

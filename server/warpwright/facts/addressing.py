@@ -95,7 +95,7 @@ def _index(node: ir.Index) -> PlaceCode:
         if slot is not None and slot < len(run.frame.slots):
             held = run.frame.slots[slot]
             if type(held) is ArrayValue:
-                return ElementPlace(held, index)
+                return ElementPlace(held, index, span)
             if type(held) is Value and held.type.kind in ("pointer", "array"):
                 return _element(run, held, index, span, known)
         inner = base_place(run, mask)
@@ -103,7 +103,7 @@ def _index(node: ir.Index) -> PlaceCode:
             return _of_row(run, inner, index, in_row, span, mask, known)
         whole = run.load(inner, mask)
         if type(whole) is ArrayValue:
-            return ElementPlace(whole, index)
+            return ElementPlace(whole, index, span)
         return _element(run, whole, index, span, known)
 
     return of_place

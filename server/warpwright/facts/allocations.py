@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from warpwright.facts.unit import Unit
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import descendants, launch_configuration, parameters_of, uncommented
+from warpwright.syntax.nodes import descendants, launch_configuration, parameters_of, uncommented, with_casts
 from warpwright.syntax.source import Source
 
 _ALLOCATES = re.compile(r"(?:cuda|hip)(?:Malloc(?:Managed|Async|Host)?|HostAlloc)")
@@ -71,8 +71,7 @@ def _is_declared(source: Source, use: Node) -> bool:
 def _may_change(unit: Unit, source: Source, use: Node) -> bool:
     """Whether what stands around a pointer's name may set it: an assignment of other than null, an address that is
     taken, a reference, a function that is not known to take its value."""
-    while use.parent is not None and use.parent.type == "parenthesized_expression":
-        use = use.parent
+    use = with_casts(source, use)
     around = use.parent
     if around is None or around.child_by_field_name("declarator") == use:
         return True

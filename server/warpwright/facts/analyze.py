@@ -26,6 +26,7 @@ from warpwright.facts.model import (
     Dim3,
     Kernel,
     Launch,
+    MissedWait,
     OutOfBounds,
     Parameter,
     Program,
@@ -183,6 +184,7 @@ def _interpreted(
     barriers: dict[tuple[str, int], Barrier] = {}
     races: list[Race] = []
     outside: list[OutOfBounds] = []
+    missed: list[MissedWait] = []
     function: ir.Function | None = None
     incomplete: list[str] = []
     overrun: set[str] = set()
@@ -217,9 +219,10 @@ def _interpreted(
             if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
                 branches[key] = branch
         if site is not None:
-            raced, beyond = traced(unit, function, launches[index], site, index)
-            races += raced
-            outside += beyond
+            certain = traced(unit, function, launches[index], site, index)
+            races += certain.races
+            outside += certain.outside
+            missed += certain.missed_waits
         found = recorder.barrier_facts()
         if recorder.barriers_are_bounded:
             found += _uneven_barriers(unit, text, function, index, uneven())
@@ -252,6 +255,7 @@ def _interpreted(
         barriers=tuple(sorted(barriers.values(), key=lambda b: (b.span.path, b.span.start))),
         races=tuple(races),
         outside=tuple(outside),
+        missed_waits=tuple(missed),
         promotions=_by_place(body_facts.promotions),
         divisions=_by_place(body_facts.divisions),
         powers=_by_place(body_facts.powers),

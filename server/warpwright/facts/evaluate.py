@@ -14,10 +14,8 @@ from warpwright.facts.model import Space
 from warpwright.facts.overloaded import OperatorCall, is_object
 from warpwright.facts.places import (
     ChoicePlace,
-    ElementPlace,
     Location,
     MemoryPlace,
-    array_element,
     field_of,
     truth,
 )
@@ -173,8 +171,6 @@ def _read(node: ir.Index | ir.Deref | ir.Piece) -> ValueCode:
     def read(run: Evaluator, mask: int) -> AnyValue:
         run.step()
         place = place_of(run, mask)
-        if type(place) is ElementPlace:
-            return array_element(place.array, place.index)
         return run.load(place, mask)
 
     return read

@@ -67,7 +67,7 @@ class Interpreter(Objects):
 
     def run(self, function: ir.Function, arguments: list[AnyValue]) -> int:
         """Run the kernel's body; returns the lanes that had not returned early."""
-        self.frame = Frame([None] * max(function.slots, 1))
+        self.frame = self.kernel_frame = Frame([None] * max(function.slots, 1))
         for parameter, value in zip(function.parameters, arguments, strict=True):
             self.frame.slots[parameter.slot] = value
         out = self.statement(function.body, self.warp.mask)
@@ -205,7 +205,8 @@ class Interpreter(Objects):
         self.recorder.nests()
         self.recorder.flush()
         taken = truth(condition) & mask if condition.decided else mask
-        self.guards.append(Guard(node.condition.span, mask, taken, condition, True))
+        guard = Guard(node.condition.span, mask, taken, condition, True)
+        self.guards.append(guard)
         out = self.statement(node.then, mask & ~never) | mask & never
         after_then = self.frame.slots
         exits_then = self._exits()
@@ -221,6 +222,9 @@ class Interpreter(Objects):
             self.recorder.intervals.leaves(condition)
             if not condition.uniform:
                 self.warp.position.thinned = True
+                leaving = (self._exits() if out else exits_then)[1]
+                if self.loops and self.loops[-1].parted is None and exits[1] != leaving:
+                    self.loops[-1].parted = guard
         if not out_else:  # only the first side goes on
             self.frame.slots = after_then
             self._restore_exits(exits if out else exits_then)
@@ -448,13 +452,15 @@ class Interpreter(Objects):
             self.recorder.intervals.lost = True
         state = LoopState()
         self.loops.append(state)
-        on = 0
+        on, depth = 0, len(self.guards)
         for hit, (_, statements) in zip(hits, node.cases, strict=True):
             on |= hit
             self.recorder.flush()
+            self.guards.append(Guard(node.value.span, mask, on, value, not value.decided))
             for child in statements:
                 on = self.statement(child, on)
             self.recorder.flush()
+            del self.guards[depth:]
         self.loops.pop()
         if self.loops:
             self.loops[-1].continued |= state.continued
@@ -485,6 +491,7 @@ class Interpreter(Objects):
             value = clone(self.any_value(node.value, mask)) or unknown()
             self.frame.result = value if self.frame.result is None else merge(self.frame.result, value, mask)
         self.frame.returned |= mask
+        self.frame.left = self.guards[-1] if self.guards else None
         return 0
 
     def _goto(self, node: ir.Goto, mask: int) -> int:

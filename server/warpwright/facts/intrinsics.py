@@ -31,6 +31,7 @@ from warpwright.facts.types import (
 from warpwright.facts.values import (
     DATA,
     EXACT,
+    FULL,
     AnyValue,
     Group,
     StructValue,
@@ -40,6 +41,7 @@ from warpwright.facts.values import (
     soft,
     unknown,
 )
+from warpwright.facts.waits import GRID
 
 if TYPE_CHECKING:
     from warpwright.facts.evaluate import Evaluator
@@ -49,6 +51,8 @@ _LOADS = {"__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"}
 _STORES = {"__stwb", "__stcg", "__stcs", "__stwt"}
 _SHUFFLE = re.compile(r"__shfl(_up|_down|_xor)?(_sync)?$")
 _VOTE = re.compile(r"__(all|any|uni|ballot|activemask)(?:_sync)?$")
+_KIND = re.compile(r"(?<=__shfl)_(?:up|down|xor)(?=_sync)")
+"""Shuffles wait for shuffles of every kind."""
 _UNIFORM_VOTES = re.compile(r"__(all|any|uni|ballot)(_sync)?$|__activemask$|__reduce_\w+_sync$|__match_all_sync$")
 
 _ORDERS = re.compile(r"fence|pipeline|bar(?:rier)?(?:_|\b)|sync|nanosleep|memcpy")
@@ -69,7 +73,7 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         return _shuffle(run, node, mask)
     arguments = [run.any_value(a, mask) for a in node.arguments]
     if _UNIFORM_VOTES.match(name):
-        run.recorder.intervals.wait_for_lanes()
+        _lanes_wait(run, node, arguments[0] if name.endswith("_sync") and arguments else None, mask)
         return _vote(run, name, arguments, mask)
     if name.startswith("make_") and name[5:] in BUILTIN_TYPES:
         kind = BUILTIN_TYPES[name[5:]]
@@ -212,7 +216,7 @@ def _atomic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 def _shuffle(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     """The value of another lane. Lanes are read as they stand; a width below 32 makes segments."""
     arguments = [run.any_value(a, mask) for a in node.arguments]
-    run.recorder.intervals.wait_for_lanes()
+    _lanes_wait(run, node, arguments[0] if node.name.endswith("_sync") and arguments else None, mask)
     if node.name.endswith("_sync"):
         arguments = arguments[1:]
     if len(arguments) < 2 or not isinstance(arguments[0], Value) or not isinstance(arguments[1], Value):
@@ -237,13 +241,30 @@ def _shuffle(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 def _barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
     run.cost += NEVER
     run.recorder.flush()
-    alive = run.warp.mask & ~run.frame.returned
-    run.recorder.barrier(node.span, mask, alive if run.call_depth == 0 else mask, run.weight, run.warp.position)
+    alive = run.warp.mask & ~run.kernel_frame.returned
+    parted = next((loop.parted for loop in run.loops if loop.parted is not None), None)
+    left = run.frame.left if run.call_depth else None  # the kernel's own lanes have ended
+    run.recorder.barrier(node.span, mask, alive, run.weight, run.warp.position, parted or left)
 
 
 def _sync_warp(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
-    run.recorder.intervals.wait_for_lanes()
+    arguments = [run.any_value(a, mask) for a in node.arguments]
+    _lanes_wait(run, node, arguments[0] if arguments else Value(FULL, UINT), mask)
     return unknown()
+
+
+def _lanes_wait(run: Evaluator, node: ir.Call, named: AnyValue | None, mask: int) -> None:
+    known = isinstance(named, Value) and named.basis == EXACT and named.decided
+    lanes_of = int(named.data) & FULL if known and isinstance(named, Value) and isinstance(named.data, int) else None
+    alive = run.warp.mask & ~run.kernel_frame.returned
+    run.recorder.lanes_wait(node.span, _KIND.sub("", node.name), lanes_of, mask, alive, run.warp.position)
+
+
+def _grid_barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
+    """The threads of all blocks wait for each other."""
+    alive = run.warp.mask & ~run.kernel_frame.returned
+    run.recorder.lanes_wait(node.span, GRID, alive, mask, alive, run.warp.position)
+    run.recorder.intervals.lost = True
 
 
 def _block_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
@@ -280,10 +301,12 @@ def _group_sync(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     group = run.any_value(node.arguments[0], mask) if node.arguments else None
     if isinstance(group, Group) and group.size is None and not group.grid:
         _barrier(run, node, mask)
+    elif isinstance(group, Group) and group.grid:
+        _grid_barrier(run, node, mask)
     elif not isinstance(group, Group) or _is_beyond_warp(group):
         run.recorder.intervals.lost = True
     else:
-        run.recorder.intervals.wait_for_lanes()
+        _lanes_wait(run, node, None, mask)
     return unknown()
 
 
@@ -305,6 +328,8 @@ def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyV
     match node.name:
         case "sync" | "barrier_wait" if group.size is None and not group.grid:
             _barrier(run, node, mask)
+        case "sync" | "barrier_wait" if group.grid:
+            _grid_barrier(run, node, mask)
         case "thread_rank" if group.grid:
             block, dim = run.warp.specials["blockIdx"][0], run.warp.specials["blockDim"][0]
             return binary("+", binary("*", block, dim), rank)
@@ -333,7 +358,7 @@ def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyV
             if _is_beyond_warp(group):
                 run.recorder.intervals.lost = True
             else:
-                run.recorder.intervals.wait_for_lanes()
+                _lanes_wait(run, node, None, mask)
             return soft(UINT, True) if node.name in ("any", "all", "ballot") else unknown()
     return unknown()
 

@@ -40,7 +40,7 @@ from warpwright.facts.settled import is_settled, may_leave
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, VariableText, template_parameters
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncast, uncommented
 from warpwright.syntax.source import Source
 
 DEFAULT_BLOCKS: dict[int, Dim3] = {1: (256, 1, 1), 2: (32, 8, 1), 3: (8, 8, 4)}
@@ -411,6 +411,7 @@ class HostReader:
 
     def _allocated(self, scope: HostScope, argument: Node, before: int) -> int | None:
         """The bytes that a pointer's one allocation in the function asks for, where these follow from the text."""
+        argument = uncast(scope.source, argument)
         if argument.type != "identifier" or scope.function is None:
             return None
         key = (scope.function.id, scope.source.node_code(argument))

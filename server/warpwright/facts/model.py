@@ -283,6 +283,17 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True)
+class MissedWait:
+    """A place where a thread waits for another that does not come: `threads` are their numbers in their `blocks`, the
+    waiting one first. The other is None where the thread waits with a mask that leaves out the thread itself."""
+
+    span: Span
+    launch: int
+    blocks: tuple[Dim3, Dim3]
+    threads: tuple[int, int | None]
+
+
+@dataclass(frozen=True, slots=True)
 class OutOfBounds:
     """A thread whose access of `bytes` certainly lies outside of its array of `size` bytes: at `address`, from the
     array's start.
@@ -407,6 +418,7 @@ class Kernel:
     barriers: tuple[Barrier, ...] = ()
     races: tuple[Race, ...] = ()
     outside: tuple[OutOfBounds, ...] = ()
+    missed_waits: tuple[MissedWait, ...] = ()
     faults: tuple[RunFault, ...] = ()
     """What runs of this very text did wrong; none where it was not run."""
     promotions: tuple[Promotion, ...] = ()

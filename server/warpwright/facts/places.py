@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import compress
+from typing import TYPE_CHECKING
 
 from warpwright.facts.lanes import lanes, plus
 from warpwright.facts.model import Space
@@ -22,6 +23,9 @@ from warpwright.facts.values import (
 )
 from warpwright.syntax.source import Span
 
+if TYPE_CHECKING:
+    from warpwright.facts.position import Guard
+
 
 @dataclass(slots=True)
 class Frame:
@@ -31,6 +35,7 @@ class Frame:
     jumps: dict[str, int] = field(default_factory=lambda: {})  # label -> the lanes that are on their way to it
     wants_place: bool = False  # the caller asks what the returned reference names
     place: Location = None
+    left: Guard | None = None  # a condition on which some lanes have returned
 
 
 # Where an assignment goes. Not frozen: one is made for each read and write, and a frozen one takes twice as long.
@@ -51,6 +56,7 @@ class FieldPlace:
 class ElementPlace:
     array: ArrayValue
     index: Value
+    span: Span | None = None  # of a subscript in the text
 
 
 @dataclass(slots=True, eq=False)

@@ -82,13 +82,14 @@ class Intervals:
     lost: bool = False  # what the warp does from here on is not followed
     parted: bool = False  # whether the warp comes further than this is not known
     guessed: bool = False  # what its variables hold may follow from a number that is assumed
+    cut: bool = False  # or from a loop that was left early, or a condition that is taken to hold
     doubts: int = 0  # conditions within expressions that do not say for certain what is run
     asking: int = 0  # conditions that are being evaluated
     nest: list[tuple[Hashable, LoopPosition]] = field(default_factory=lambda: [])  # the loops around
 
     def begin_warp(self) -> None:
         self.interval = self.part = self.order = self.passed = self.doubts = self.asking = 0
-        self.lost = self.parted = self.guessed = False
+        self.lost = self.parted = self.guessed = self.cut = False
         self.nest = []
 
     @property
@@ -100,7 +101,7 @@ class Intervals:
         """One side of a condition that is not known goes no further: which threads go on is not known, unless all of
         the block do the same."""
         self.parted = self.parted or condition.thread or not condition.uniform
-        self.guessed = True
+        self.cut = True
 
     def barrier(self, span: Span, *, whole: bool, position: Position) -> None:
         """The warp is at a barrier of the block; `whole` where all of its lanes are."""

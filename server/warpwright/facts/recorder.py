@@ -223,19 +223,27 @@ class Recorder:
             tally.diverging += weight
             tally.edge_only = tally.edge_only and position.edge
 
-    def barrier(self, span: Span, mask: int, alive: int, weight: float, position: Position) -> None:
-        """A warp at a block-wide barrier; `alive` are its lanes that have not returned."""
+    def barrier(
+        self, span: Span, mask: int, alive: int, weight: float, position: Position, parted: Guard | None
+    ) -> None:
+        """A warp at a block-wide barrier; `alive` are its lanes that have not ended, `parted` a condition on which some
+        have left a loop or a function around."""
         if not self.enabled or not self.records_barriers:
             return
         visits = self.barriers.setdefault(span.key, (span, []))[1]
         guards = position.guards
-        splitting = next((g for g in reversed(guards) if g.passed != g.entered and not g.undecided), None)
-        undecided = next((g for g in reversed(guards) if not g.value.decided and g.value.thread), None)
+        around = guards if parted is None else [parted, *guards]
+        splitting = next((g for g in reversed(around) if g.passed != g.entered and not g.undecided), None)
+        undecided = next((g for g in reversed(around) if not g.value.decided and g.value.thread), None)
         by_thread = next((g for g in reversed(guards) if g.value.thread), None)
         bounded = any(g.value.thread and g.value.basis == ASSUMED for g in guards)
         visits.append(
             BarrierVisit(position.block, position.warp, weight, mask != alive, splitting, undecided, by_thread, bounded)
         )
+
+    def lanes_wait(self, span: Span, kind: str, named: int | None, mask: int, alive: int, position: Position) -> None:
+        """Lanes of a warp wait for each other, or threads of the grid; `named` are those that they wait for, None where
+        that is not known."""
 
     def saw_whole_block(self, launch: Launch) -> bool:
         """Whether all warps of some block were run."""

@@ -173,7 +173,8 @@ def barrier_fact(span: Span, visits: Sequence[BarrierVisit], seen: WarpsSeen) ->
     data = next((v.undecided for v in visits if v.undecided is not None), None)
     if data is not None:
         reason = "the condition depends on data that can differ between threads"
-        return Barrier(span, span.one_line, True, Basis.DATA_DEPENDENT, data.span, reason)
+        basis = Basis.DATA_DEPENDENT if data.value.basis == DATA else Basis.UNKNOWN
+        return Barrier(span, span.one_line, True, basis, data.span, reason)
     return Barrier(span, span.one_line, False, Basis.EXACT, None, "all threads of the block reach it")
 
 

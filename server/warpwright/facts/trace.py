@@ -25,25 +25,28 @@ from warpwright.facts.model import (
     Basis,
     Dim3,
     Launch,
+    MissedWait,
     OutOfBounds,
     Race,
     Space,
 )
-from warpwright.facts.places import Location, MemoryPlace, Reference, shifted
-from warpwright.facts.position import Position
+from warpwright.facts.places import ElementPlace, Location, MemoryPlace, Reference, shifted
+from warpwright.facts.position import Guard, Position
 from warpwright.facts.predication import Sides, is_constant
+from warpwright.facts.races import scenario_of
 from warpwright.facts.recorder import Recorder
 from warpwright.facts.steps import OutOfStepsError
-from warpwright.facts.types import CType
+from warpwright.facts.types import CType, pointer_to
 from warpwright.facts.unit import Unit
-from warpwright.facts.values import DATA, AnyValue, Example, StructValue, Value
+from warpwright.facts.values import DATA, AnyValue, ArrayValue, Example, Region, StructValue, Value, offset_pointer
+from warpwright.facts.waits import GRID, Waits
 from warpwright.facts.warp_memory import LoopState
 from warpwright.facts.warp_start import argument, warp_context
 from warpwright.syntax.source import Span
 
-STEPS = 6_000
+STEPS = 10_000
 """Of all warps of one launch together."""
-WARP_STEPS = 3_000
+WARP_STEPS = 6_000
 """Of one; with a sixth of it gone its loops run fewer iterations."""
 MOST_ITERATIONS = (20, 5)
 """Of a loop that moves unevenly, and with these steps gone."""
@@ -55,9 +58,14 @@ class TraceRecorder(Recorder):
     """Keeps the accesses in their order and counts nothing."""
 
     extremes: Extremes = field(default_factory=Extremes)
+    own_arrays: dict[int, Region] = field(default_factory=lambda: {})  # of threads, by their objects, which are kept
+    kept: list[ArrayValue] = field(default_factory=lambda: [])
     stored: Sequence[object] | None = None  # what the lanes store that are about to
     seen: int = 0
     updates: int = 0  # atomic accesses
+    waits: Waits = field(default_factory=Waits)
+    waited: int = 0
+    unsure: bool = False  # which of the warp's waits are made
 
     def access(
         self, span: Span, pointer: Value, space: Space, kind: AccessKind, size: int, mask: int, weight: float,
@@ -71,11 +79,25 @@ class TraceRecorder(Recorder):
         intervals = self.intervals
         if space in (Space.SHARED, Space.GLOBAL):
             intervals.access(span, kind, size, pointer, where, position, self.stored)
-        if not (intervals.is_doubtful or intervals.guessed or intervals.lost):
+        if not (intervals.is_doubtful or intervals.guessed or intervals.cut or intervals.lost):
             self.extremes.access(span, kind, size, pointer, where, position)
 
-    def barrier(self, span: Span, mask: int, alive: int, weight: float, position: Position) -> None:
+    def barrier(
+        self, span: Span, mask: int, alive: int, weight: float, position: Position, parted: Guard | None
+    ) -> None:
         self.intervals.barrier(span, whole=mask == alive, position=position)
+
+    def lanes_wait(self, span: Span, kind: str, named: int | None, mask: int, alive: int, position: Position) -> None:
+        intervals = self.intervals
+        self.waited += 1
+        if kind != GRID:
+            intervals.wait_for_lanes()
+        if named is None:
+            return
+        if scenario_of(position) != () or intervals.is_doubtful:
+            self.unsure = True
+        else:
+            self.waits.call(position.block, position.warp, span, kind, named, mask, alive)
 
 
 @dataclass(slots=True)
@@ -116,8 +138,30 @@ class Tracer(Interpreter):
         data = each(lambda address: _number(int(address) + salt, kind), pointer.data)
         return Value(data, kind, DATA, 0, pointer.thread)
 
+    def load(self, place: Location, mask: int) -> AnyValue:
+        if type(place) is ElementPlace:
+            self._element(place, AccessKind.LOAD, mask)
+        return super(Tracer, self).load(place, mask)
+
+    def _element(self, place: ElementPlace, kind: AccessKind, mask: int) -> None:
+        """A subscript of a thread's own array."""
+        whole, index, span = place.array.type, place.index, place.span
+        if span is None or not mask or not index.decided or not whole.extent or whole.to is None or not whole.to.size:
+            return
+        region = self.recorder.own_arrays.get(id(place.array))
+        if region is None:
+            name = span.text.rsplit("[", 1)[0].strip()
+            region = Region(name, Space.LOCAL, whole.to, bytes=whole.extent * whole.to.size)
+            self.recorder.own_arrays[id(place.array)] = region
+            self.recorder.kept.append(place.array)
+        pointer = offset_pointer(Value(0, pointer_to(whole.to), 0, 0, False, region), index)
+        position = self.warp.position
+        self.recorder.access(span, pointer, Space.LOCAL, kind, whole.to.size, mask, 1.0, position, False)
+
     def store(self, place: Location, value: AnyValue, mask: int) -> None:
         """Of a struct each member that is known is stored by itself, and what memory holds already is not."""
+        if type(place) is ElementPlace:
+            self._element(place, AccessKind.STORE, mask)
         if type(place) is not MemoryPlace:
             super(Tracer, self).store(place, value, mask)
             return
@@ -155,14 +199,16 @@ class Tracer(Interpreter):
     def _loop(self, node: ir.Loop, mask: int) -> int:
         intervals = self.recorder.intervals
         outer, self.left_early = self.left_early, False
-        before, name, updates = list(self.frame.slots), intervals.interval, self.recorder.updates
+        before, name = list(self.frame.slots), intervals.interval
+        updates, waited = self.recorder.updates, self.recorder.waited
         out = super(Tracer, self)._loop(node, mask)
         if self.left_early:
             slots = self.frame.slots
             for slot, value in enumerate(slots):
                 if slot >= len(before) or value is not before[slot]:
                     slots[slot] = _example(value)
-            intervals.guessed = True
+            intervals.cut = True
+            self.recorder.unsure = self.recorder.unsure or self.recorder.waited > waited
             intervals.lost = intervals.lost or (self.recorder.updates > updates and not _counts(node))
             if intervals.interval != name:
                 intervals.interval = hash((name, node.span.key))
@@ -190,15 +236,21 @@ class Tracer(Interpreter):
         return 0
 
 
-def traced(
-    unit: Unit, function: ir.Function, launch: Launch, site: LaunchSite, index: int
-) -> tuple[list[Race], list[OutOfBounds]]:
-    """The races of a launch and its accesses out of bounds, as far as they are certain."""
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What is certain to go wrong in a launch."""
+
+    races: tuple[Race, ...] = ()
+    outside: tuple[OutOfBounds, ...] = ()
+    missed_waits: tuple[MissedWait, ...] = ()
+
+
+def traced(unit: Unit, function: ir.Function, launch: Launch, site: LaunchSite, index: int) -> Traced:
     block = tuple(extent or 1 for extent in launch.block)
     shape: Dim3 = (block[0], block[1], block[2])
     threads = shape[0] * shape[1] * shape[2]
     if launch.basis is not Basis.EXACT or not site.is_reached or not 0 < threads <= MAX_THREADS_PER_BLOCK:
-        return [], []
+        return Traced()
     recorder = TraceRecorder()
     arguments = [argument(parameter, unit.extent, i, site) for i, parameter in enumerate(function.parameters)]
     starts: dict[str, Value] = {}
@@ -206,22 +258,26 @@ def traced(
     left = STEPS
     blocks = _blocks(launch.grid)
     for number, place in enumerate(blocks):
-        cost = 0
+        cost, share = 0, left // 2 if number == 0 else left // (len(blocks) - number)
         for warp in _warps(-(-threads // WARP)):
-            if cost > left // (len(blocks) - number) or unit.steps.spent:
+            if cost > share or unit.steps.spent:
                 break
             position = Position(place, warp, 1.0, 1.0, False)
             run = Tracer(unit, recorder, warp_context(shape, launch, position, 0), starts, functions)
             run.limit, run.allowance = WARP_STEPS, 2 * WARP_STEPS
             position.guards = run.guards
             recorder.begin_warp()
+            ended, recorder.unsure = False, False
             with suppress(OutOfStepsError):
                 run.run(function, list(arguments))
+                ended = True
+            certain = ended and not (recorder.unsure or recorder.intervals.guessed or recorder.intervals.parted)
+            recorder.waits.end_warp(place, warp, certain=certain)
             cost += run.steps
             unit.steps.take(run.steps)
         left -= cost
-    outside = list(recorder.extremes.outside(index)) if site.is_certain else []
-    return list(recorder.intervals.races(index)), outside
+    outside = tuple(recorder.extremes.outside(index)) if site.is_certain else ()
+    return Traced(tuple(recorder.intervals.races(index)), outside, tuple(recorder.waits.missed(index)))
 
 
 def _blocks(grid: Sequence[int | None]) -> list[Dim3]:

@@ -55,6 +55,7 @@ MOST_PIECES = 256
 class LoopState:
     broken: int = 0
     continued: int = 0
+    parted: Guard | None = None  # a condition on data on which some lanes have left it or go on to its next turn
 
 
 @dataclass(slots=True)
@@ -91,6 +92,7 @@ class WarpMemory:
     guards: list[Guard] = field(default_factory=lambda: [])
     loops: list[LoopState] = field(default_factory=lambda: [])
     frame: Frame = field(default_factory=lambda: Frame([]))
+    kernel_frame: Frame = field(default_factory=lambda: Frame([]))  # of the kernel itself
     has_subscripts: bool = field(init=False)  # some struct of the unit has an operator []
 
     def __post_init__(self) -> None:
@@ -230,7 +232,8 @@ class WarpMemory:
             kind = self.unit.variable_types[name] = lowerer.declared(base, inner)[0]
         start = self.starts.get(f"::{name}")
         if start is None:
-            start = self.starts[f"::{name}"] = Value(0, kind, 0, 0, False, Region(name, space, kind))
+            size = kind.size if kind.kind == "array" else None
+            start = self.starts[f"::{name}"] = Value(0, kind, 0, 0, False, Region(name, space, kind, bytes=size))
         return MemoryPlace(start, kind, span)
 
     def store(self, place: Location, value: AnyValue, mask: int) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
-from warpwright.facts.document import dims_text
-from warpwright.facts.model import AccessKind, Basis, Dim3, Kernel, Race
+from warpwright.facts.model import AccessKind, Basis, Kernel, Race
 from warpwright.rules.base import Finding, Fix, Related
-from warpwright.rules.words import block_of, launch_evidence, launch_of
+from warpwright.rules.words import block_of, launch_evidence, launch_of, place_of
 
 _DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC: "updates"}
 
@@ -42,8 +41,8 @@ def of_text(kernel: Kernel, wanted: Callable[[Race], bool], fixes: tuple[Fix, ..
 def _words(race: Race) -> str:
     one, other = race.threads
     across = race.blocks[0] != race.blocks[1]
-    first = f"thread {one} of block {_place(race.blocks[0])}" if across else f"thread {one}"
-    second = f"thread {other} of block {_place(race.blocks[1])}" if across else f"thread {other} of the block"
+    first = f"thread {one} of block {place_of(race.blocks[0])}" if across else f"thread {one}"
+    second = f"thread {other} of block {place_of(race.blocks[1])}" if across else f"thread {other} of the block"
     if not across:
         first += ", of the same warp," if race.in_warp else ", of another warp,"
     byte = f"byte {race.address} of {race.array}"
@@ -73,8 +72,3 @@ def _missing(race: Race) -> str:
 
 def _elsewhere(race: Race) -> str:
     return f" of {PurePath(race.write.path).name}" if race.write.path != race.other.path else ""
-
-
-def _place(block: Dim3) -> str:
-    x, y, z = block
-    return f"{x:,}" if (y, z) == (0, 0) else f"({dims_text(block)})".replace(" x ", ", ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from warpwright.facts.document import dims_text
-from warpwright.facts.model import Access, Basis, Kernel, Launch
+from warpwright.facts.model import Access, Basis, Dim3, Kernel, Launch
 from warpwright.rules.base import Related
 
 
@@ -67,3 +67,13 @@ def launch_evidence(launch: Launch | None) -> dict[str, object]:
     if launch is None:
         return {}
     return {"block": list(launch.block), "grid": list(launch.grid), "block_source": launch.source}
+
+
+def place_of(block: Dim3) -> str:
+    """A block's number in its grid.
+
+    >>> place_of((3, 0, 0)), place_of((3, 1, 0))
+    ('3', '(3, 1, 0)')
+    """
+    x, y, z = block
+    return f"{x:,}" if (y, z) == (0, 0) else f"({dims_text(block)})".replace(" x ", ", ")

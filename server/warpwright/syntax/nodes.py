@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 from tree_sitter import Node
 
 from warpwright.syntax.source import Source
+
+_CAST = re.compile(r"(?:reinterpret|static|const)_cast\s*<")
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -129,3 +132,38 @@ def launch_configuration(call: Node) -> Node | None:
 def node_at(root: Node, start: int, end: int) -> Node | None:
     """The smallest named node that covers bytes [start, end)."""
     return root.named_descendant_for_byte_range(start, end)
+
+
+def uncast(source: Source, node: Node) -> Node:
+    """An expression without the casts and parentheses around it."""
+    while True:
+        inner: Node | None = None
+        if node.type == "cast_expression":
+            inner = node.child_by_field_name("value")
+        elif node.type == "parenthesized_expression" and len(uncommented(node)) == 1:
+            inner = uncommented(node)[0]
+        elif node.type == "call_expression":
+            given = uncommented(node.child_by_field_name("arguments"))
+            inner = given[0] if len(given) == 1 and _is_cast(source, node) else None
+        if inner is None:
+            return node
+        node = inner
+
+
+def with_casts(source: Source, node: Node) -> Node:
+    """An expression with the casts and parentheses around it."""
+    while (around := node.parent) is not None:
+        call = around.parent if around.type == "argument_list" else None
+        if call is not None and _is_cast(source, call):
+            node = call
+        elif around.type in ("parenthesized_expression", "cast_expression"):
+            node = around
+        else:
+            break
+    return node
+
+
+def _is_cast(source: Source, call: Node) -> bool:
+    """Whether a call is `reinterpret_cast<...>(...)` or the like."""
+    function = call.child_by_field_name("function")
+    return function is not None and _CAST.match(source.node_code(function)) is not None

@@ -50,10 +50,11 @@ void run(float *host) {
 
 ## Limits
 
-- From the text only certain cases are reported: the grid, the block and the bytes of the array follow from the text, as
-  do the address and the conditions around the access. Sizes that come from outside are not judged.
-- Of global memory, arrays that are allocated in the function that launches and handed over by their name. Of shared
-  memory, the kernel's own arrays, and dynamic ones whose bytes the launch gives.
+- From the text only certain cases are reported: the grid, the block and the bytes of the array follow from the text,
+  as do the address and the conditions around the access. Sizes that come from outside are not judged.
+- Of global memory, arrays that are allocated in the function that launches and handed over by their name, and
+  `__device__` and `__constant__` ones. Of shared memory, the kernel's own arrays, and dynamic ones whose bytes the
+  launch gives. Of a thread's own arrays, subscripts.
 - Of a long loop, its first iterations alone are judged.
 - `warpwright check --profile` finds the others in a run of the kernel, where nothing that they depend on had to be
   guessed.
@@ -63,12 +64,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.document import dims_text
 from warpwright.facts.model import AccessKind, Kernel, OutOfBounds
 from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.faults import of_runs
-from warpwright.rules.words import launch_evidence, launch_of, launch_related, plural
+from warpwright.rules.words import launch_evidence, launch_of, launch_related, place_of, plural
 
 severity = Severity.ERROR
 
@@ -88,7 +88,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
 
 def _read(kernel: Kernel) -> Iterator[Finding]:
     found: set[tuple[str, int, int]] = set()
-    shared = {array.name for array in kernel.shared_arrays}
+    given = {parameter.name for parameter in kernel.parameters}
     for access in kernel.outside:
         if access.span.key in found:  # `x[i] += 1` reads and writes
             continue
@@ -98,21 +98,16 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
             span=access.span,
             message=f"Out of bounds: {_words(access)}.",
             evidence={"array": access.array, "byte": access.address, "bytes": access.size, **launch_evidence(launch)},
-            fixes=() if access.array in shared else FIXES,
+            fixes=FIXES if access.array in given else (),
             related=launch_related(launch),
         )
 
 
 def _words(access: OutOfBounds) -> str:
-    who = f"thread {access.thread:,} of block {_place(access)} {_DOES[access.kind]}"
+    who = f"thread {access.thread:,} of block {place_of(access.block)} {_DOES[access.kind]}"
     if access.address < 0:
         return f"{who} {plural(-access.address, 'byte')} before the start of {access.array}"
     if access.address % access.bytes or access.size % access.bytes:
         return f"{who} byte {access.address:,} of {access.array}, which has {access.size:,} bytes"
     elements = access.size // access.bytes
     return f"{who} element {access.address // access.bytes:,} of {access.array}, which has {elements:,}"
-
-
-def _place(access: OutOfBounds) -> str:
-    x, y, z = access.block
-    return f"{x:,}" if (y, z) == (0, 0) else f"({dims_text(access.block)})".replace(" x ", ", ")

@@ -56,9 +56,9 @@ void run(float *out, const float *in, int n) {
 - It is an error where the threads part at the launch in sight, and a warning where that depends on run-time values: a
   guard `i < n` splits a block only when n is no multiple of its size.
 - Of several barriers that one such condition may split, the first is shown.
-- A condition on data that a thread reads is not judged from the text. A run finds threads of a block that wait at
-  different barriers, and lanes that a shuffle's or a vote's mask names and that do not come to it (`warpwright check
-  --profile`); it notes as information threads that ended before a barrier.
+- A condition on data that threads read each for themselves is a warning: the data may be the same for all. A run
+  finds threads of a block that wait at different barriers, and lanes that a shuffle's or a vote's mask names and that
+  do not come to it (`warpwright check --profile`); it notes as information threads that ended before a barrier.
 - The fix leaves to the author what the other threads should put in shared memory: they put nothing there.
 """
 
@@ -72,12 +72,13 @@ from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.faults import of_runs
 from warpwright.rules.weighing import COUNTED
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, place_of
 
 severity = Severity.ERROR
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    read = list(_read(kernel))
+    read = [*_read(kernel), *_missed(kernel)]
     yield from read
     for fault in kernel.faults:
         only_ended = fault.other is None and len(fault.threads) < 2
@@ -85,13 +86,43 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield from of_runs(replace(kernel, faults=(fault,)), FaultKind.BARRIER_NOT_REACHED, told=read, severity=grade)
 
 
+def _missed(kernel: Kernel) -> Iterator[Finding]:
+    """Masks and barriers of the grid."""
+    said: set[tuple[str, int, int]] = set()
+    for wait in kernel.missed_waits:
+        launch = launch_of(kernel, wait.launch)
+        if wait.span.key in said:
+            continue
+        said.add(wait.span.key)
+        waiting, absent = wait.threads
+        if absent is None:
+            problem = f"Thread {waiting} calls this with a mask that does not name its own lane"
+        elif wait.blocks[0] == wait.blocks[1]:
+            problem = f"Thread {waiting} waits here for thread {absent} of its block, which does not come"
+        else:
+            waited = place_of(wait.blocks[1])
+            problem = f"Block {place_of(wait.blocks[0])} waits here for block {waited}, which does not come"
+        yield Finding(
+            span=wait.span,
+            message=f"{problem}{holds_for(launch, Basis.EXACT)}.",
+            evidence={
+                "basis": Basis.EXACT.value,
+                "threads": list(wait.threads),
+                "blocks": [list(block) for block in wait.blocks],
+                **launch_evidence(launch),
+            },
+            related=launch_related(launch),
+        )
+
+
 def _read(kernel: Kernel) -> Iterator[Finding]:
     said: set[tuple[str, int]] = set()
     for barrier in kernel.barriers:
         condition = barrier.condition
-        if not barrier.divergent or barrier.basis not in COUNTED or condition is None:
+        known = barrier.basis in COUNTED or barrier.basis is Basis.DATA_DEPENDENT
+        if not barrier.divergent or not known or condition is None:
             continue
-        certain = barrier.basis is not Basis.ASSUMED
+        certain = barrier.basis not in (Basis.ASSUMED, Basis.DATA_DEPENDENT)
         if not certain and (condition.path, condition.start) in said:
             continue
         said.add((condition.path, condition.start))
