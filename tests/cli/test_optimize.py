@@ -63,7 +63,7 @@ def test_nothing_to_do(folder: Path) -> None:
 @pytest.mark.nvcc
 def test_of_several_kernels_the_worst_is_taken(folder: Path) -> None:
     (folder / "two.cu").write_text(CLEAN + CONFLICT, encoding="utf-8")
-    ran = run_command("optimize", "two.cu", "--format", "json", cwd=folder, env=NO_MODEL)
+    ran = run_command("optimize", "two.cu", "--seconds", "1", "--format", "json", cwd=folder, env=NO_MODEL)
     assert ran.json["kernel"] == "transpose"
     assert "of the kernels scale, transpose, 'transpose' is taken" in ran.stderr
 
