@@ -80,6 +80,7 @@ def test_nothing_is_asked_of_who_has_cancelled_or_has_no_time() -> None:
     assert engine.asked == []
 
 
+@pytest.mark.slow
 @pytest.mark.llm
 def test_the_real_model_is_asked(engine: Engine) -> None:
     found = formulas_for(

@@ -21,10 +21,13 @@ __global__ void transpose(const float *in, float *out) {
 }
 
 void launch(const float *in, float *out) {
-    transpose<<<64, dim3(32, 32)>>>(in, out);
+    transpose<<<4, dim3(32, 32)>>>(in, out);
     if (cudaGetLastError() != cudaSuccess) return;
 }
 """
+
+SEARCHED = CONFLICT.replace("float *in, float *out) {", "float *__restrict__ in, float *__restrict__ out) {", 1)
+"""For a search: two rewrites apply, where a third would for each of them."""
 
 UNCHECKED = (
     CLEAN

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli.kernels import CLEAN, CONFLICT
+from cli.kernels import CLEAN, CONFLICT, SEARCHED
 from support.command import run_command
 from support.untaught import untaught_model
 
@@ -15,7 +15,7 @@ NO_MODEL = {"WARPWRIGHT_MODEL": "/nowhere/model.gguf"}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    (tmp_path / "a.cu").write_text(SEARCHED, encoding="utf-8")
     return tmp_path
 
 
@@ -31,7 +31,7 @@ def test_the_model_plans_and_the_best_is_a_diff(folder: Path) -> None:
     best = outcome["candidates"][outcome["best"]]
     assert {"pad-shared-array", "swizzle-shared-array"} & set(best["rewrites"]), "either ends the bank conflict"
     assert "re-analysed" in best["report"]["levels"]
-    assert (folder / "a.cu").read_text(encoding="utf-8") == CONFLICT
+    assert (folder / "a.cu").read_text(encoding="utf-8") == SEARCHED
 
 
 @pytest.mark.nvcc
@@ -70,6 +70,7 @@ def test_of_several_kernels_the_worst_is_taken(folder: Path) -> None:
 
 @pytest.mark.nvcc
 def test_a_wish_is_kept_and_one_that_is_not_understood_is_said(folder: Path) -> None:
+    (folder / "a.cu").write_text(CONFLICT, encoding="utf-8")
     ran = run_command("optimize", "a.cu", "--wish", "keep it exact", "--format", "json", cwd=folder)
     assert ran.status == 0, ran.stderr
     assert ran.json["plan"] is None and "No model was asked" in ran.json["plan_missing"]
@@ -113,6 +114,6 @@ def test_without_a_compiler(folder: Path) -> None:
 
 @pytest.mark.nvcc
 def test_macros_reach_the_compiler(folder: Path) -> None:
-    (folder / "a.cu").write_text(CONFLICT.replace("tile[32][32]", "tile[SIDE][SIDE]"), encoding="utf-8")
+    (folder / "a.cu").write_text(SEARCHED.replace("tile[32][32]", "tile[SIDE][SIDE]"), encoding="utf-8")
     ran = run_command("optimize", "a.cu", "-DSIDE=32", cwd=folder, env=NO_MODEL)
     assert ran.status == 0, ran.stderr

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 from support.command import run_command
+from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
+from warpwright.optimize.optimize import optimize
+from warpwright.optimize.outcome import Outcome
+from warpwright.syntax.source import Source
 from warpwright.toolchain.find import find_toolchain
 
 NO_MODEL = {"WARPWRIGHT_MODEL": "/nowhere/model.gguf"}
@@ -63,22 +67,31 @@ int main() {
 """
 
 
+NEED_THEM_APART = ("accumulate-in-register", "add-restrict")
+
+
+def searched(name: str, second: str) -> Outcome:
+    """What a search finds that tries nothing but what needs the arrays apart."""
+    program = analyze(Source(name, WEIGHTED.replace("SECOND", second).encode()))
+    kernel = program.kernel("weighted")
+    assert kernel is not None
+    return optimize(program, kernel, "speed", is_wanted=lambda step: step.rewrite in NEED_THEM_APART)
+
+
 @pytest.mark.nvcc
-def test_what_a_caller_hands_over_twice_is_not_taken_to_be_apart(tmp_path: Path) -> None:
-    (tmp_path / "twice.cu").write_text(WEIGHTED.replace("SECOND", "data"), encoding="utf-8")
-    ran = run_command("optimize", "twice.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL, seconds=600)
-    declined = {each["rewrite"]: each["reason"] for each in ran.json["declined"]}
-    for name in ("accumulate-in-register", "add-restrict"):
+def test_what_a_caller_hands_over_twice_is_not_taken_to_be_apart() -> None:
+    outcome = searched("twice.cu", "data")
+    declined = {each.rewrite: each.reason for each in outcome.declined}
+    for name in NEED_THEM_APART:
         assert declined[name] == "At twice.cu:20 sums and in are the same memory, and the new code needs them apart."
-    assert not any({"accumulate-in-register", "add-restrict"} & set(c["rewrites"]) for c in ran.json["candidates"])
+    assert not outcome.candidates
 
 
 @pytest.mark.nvcc
-def test_what_callers_hand_over_apart_is_used(tmp_path: Path) -> None:
-    (tmp_path / "apart.cu").write_text(WEIGHTED.replace("SECOND", "other"), encoding="utf-8")
-    ran = run_command("optimize", "apart.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL, seconds=600)
-    tried = [set(c["rewrites"]) for c in ran.json["candidates"] if c["report"]["status"] == "correct"]
-    assert {"accumulate-in-register"} in tried
+def test_what_callers_hand_over_apart_is_used() -> None:
+    outcome = searched("apart.cu", "other")
+    tried = [each.rewrites for each in outcome.candidates if each.report.status == "correct"]
+    assert ("accumulate-in-register",) in tried
 
 
 @pytest.mark.nvcc
