@@ -1,20 +1,18 @@
-"""`warpwright optimize` of kernels whose launches are not what the file shows at first sight."""
+"""Searches over kernels whose launches are not what the file shows at first sight."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from support.command import run_command
 from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
 from warpwright.optimize.optimize import optimize
 from warpwright.optimize.outcome import Outcome
 from warpwright.syntax.source import Source
 from warpwright.toolchain.find import find_toolchain
-
-NO_MODEL = {"WARPWRIGHT_MODEL": "/nowhere/model.gguf"}
 
 WEIGHTED = """__global__ void weighted(float *sums, const float *in, const float *weights, int rows, int terms) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -70,17 +68,21 @@ int main() {
 NEED_THEM_APART = ("accumulate-in-register", "add-restrict")
 
 
-def searched(name: str, second: str) -> Outcome:
-    """What a search finds that tries nothing but what needs the arrays apart."""
-    program = analyze(Source(name, WEIGHTED.replace("SECOND", second).encode()))
-    kernel = program.kernel("weighted")
+def searched(source: Source, name: str, rewrites: Sequence[str]) -> Outcome:
+    """What a search of a kernel finds that tries these rewrites alone: each costs seconds in the emulator."""
+    program = analyze(source)
+    kernel = program.kernel(name)
     assert kernel is not None
-    return optimize(program, kernel, "speed", is_wanted=lambda step: step.rewrite in NEED_THEM_APART)
+    return optimize(program, kernel, "speed", is_wanted=lambda step: step.rewrite in rewrites)
+
+
+def weighted(name: str, second: str) -> Outcome:
+    return searched(Source(name, WEIGHTED.replace("SECOND", second).encode()), "weighted", NEED_THEM_APART)
 
 
 @pytest.mark.nvcc
 def test_what_a_caller_hands_over_twice_is_not_taken_to_be_apart() -> None:
-    outcome = searched("twice.cu", "data")
+    outcome = weighted("twice.cu", "data")
     declined = {each.rewrite: each.reason for each in outcome.declined}
     for name in NEED_THEM_APART:
         assert declined[name] == "At twice.cu:20 sums and in are the same memory, and the new code needs them apart."
@@ -89,7 +91,7 @@ def test_what_a_caller_hands_over_twice_is_not_taken_to_be_apart() -> None:
 
 @pytest.mark.nvcc
 def test_what_callers_hand_over_apart_is_used() -> None:
-    outcome = searched("apart.cu", "other")
+    outcome = weighted("apart.cu", "other")
     tried = [each.rewrites for each in outcome.candidates if each.report.status == "correct"]
     assert ("accumulate-in-register",) in tried
 
@@ -98,11 +100,11 @@ def test_what_callers_hand_over_apart_is_used() -> None:
 def test_a_kernel_that_another_file_launches_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "spread.cu"
     path.write_text(SPREAD, encoding="utf-8")
-    ran = run_command("optimize", "spread.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL, seconds=600)
-    assert ran.status == 0, ran.stderr
-    best = ran.json["candidates"][ran.json["best"]]
-    assert best["report"]["status"] == "correct"
-    subprocess.run(["patch", "-p1"], cwd=tmp_path, input=best["diff"], text=True, check=True, capture_output=True)
+    outcome = searched(Source("spread.cu", SPREAD.encode()), "spread", ("warp-per-row", "add-restrict"))
+    assert outcome.best is not None, outcome.reason
+    best = outcome.candidates[outcome.best]
+    assert best.report.status == "correct"
+    subprocess.run(["patch", "-p1"], cwd=tmp_path, input=best.diff, text=True, check=True, capture_output=True)
     after = path.read_text(encoding="utf-8")
     kernel = SPREAD[SPREAD.index("__global__ void spread(float *out") : SPREAD.index("void run")]
     assert kernel in after
