@@ -26,6 +26,7 @@ PRECISE = (
     "x: f64 y[i] = x[i] * real(exp(complex(0, 0.1 * i / 3)))",
     "y[i] = x[i] * real(exp(complex(0, 0.1 * i / 3))) + abs(complex(x[i], 1))",
     "x: f64 y: f16 y[i] = x[i] * 0.1",
+    "y[r] = std:f64[c] x[r, c]",
     "x: f64 y: bf16 y[i] = f64(f8e4m3(x[i])) * 0.1",
 )
 

@@ -150,7 +150,7 @@ class _Normal:
             mean = Call("/", (total, Call(kind, (self._count(node),))))
             if node.op == "mean":
                 return mean
-            about = self._stage(mean, scope, f"{stage.name}_mean", kind)
+            about = self._stage(mean, scope, f"{stage.name}_mean", "f64" if node.accumulate == "f64" else kind)
             squares = Call("square", (Call("-", (node.body, about)),))
             spread = self._hoisted(replace(node, op="sum", body=squares), stage, scope, f"{stage.name}_squares")
             variance = Call("/", (spread, Call(kind, (self._count(node),))))
