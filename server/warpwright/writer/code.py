@@ -13,6 +13,7 @@ from warpwright.schedules.model import Schedule
 
 MOST_INDEX = 2**31 - 1
 """The largest index of 32 bits."""
+IN_64_BITS = "The same with indices of 64 bits."
 SHARED_MEMORY = 227 * 1024
 """Bytes that a block may ask for on the GPUs that have most."""
 

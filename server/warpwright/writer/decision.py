@@ -72,7 +72,8 @@ def decided(step: Step) -> Decision:
     shared: dict[tuple[str, ...], str] = {}
     for kind, name in _NAMES.items():
         counted = Counter(each[kind] for each in tests)
-        for number, key in enumerate((key for key, count in counted.items() if count > 1 and key), 1):
+        often = [key for key, count in counted.items() if count > 1 and key]
+        for number, key in enumerate(often[:1] + [key for key in often[1:] if len(key) > 1], 1):
             shared[key] = name if number == 1 else f"{name}_{number}"
     return Decision(tuple(numbers), shared, paths)
 

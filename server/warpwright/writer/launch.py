@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from warpwright.formulas.bounds import polynomial
 from warpwright.formulas.extents import at_sizes, is_constant, names_in
 from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.tree import Call, Expr, Num, product
 from warpwright.formulas.types import TYPES, computed
-from warpwright.writer.code import Code, Kernel, Launch, Path, Step
-from warpwright.writer.decision import LEVELS, decided, host
+from warpwright.writer.code import IN_64_BITS, Code, Kernel, Launch, Path, Step
+from warpwright.writer.decision import LEVELS, Decision, decided, host
 from warpwright.writer.text import Text, broken, listed
 from warpwright.writer.types import NAMES
 
@@ -84,19 +87,28 @@ def launch_function(code: Code) -> str:
     if len(refused) > 1:
         refused = [*_broken("if (", tests, 116, ") {", "||"), "    return cudaErrorInvalidValue;", "}"]
     _lines(text, refused)
-    if code.temporaries:
-        text("char* place = static_cast<char*>(workspace);")
-    for number, each in enumerate(code.temporaries):
-        kind = NAMES[each.type]
-        text(f"{kind}* {each.name} = reinterpret_cast<{kind}*>(place);")
-        if number + 1 < len(code.temporaries):
-            text(f"place += {_bytes(each)};")
+    _workspace(text, code.temporaries)
     for step in code.steps:
         _step(text, code, step)
     text("return cudaGetLastError();")
     text.depth -= 1
     text("}")
     return "\n".join(part for line in text.lines for part in broken(line))
+
+
+def _workspace(text: Text, temporaries: Sequence[Tensor]) -> None:
+    """Where the arrays lie in the workspace, one behind the other."""
+    if len(temporaries) == 1:
+        kind = NAMES[temporaries[0].type]
+        text(f"{kind}* const {temporaries[0].name} = static_cast<{kind}*>(workspace);")
+        return
+    for number, each in enumerate(temporaries):
+        kind = NAMES[each.type]
+        if number == 0:
+            text("char* place = static_cast<char*>(workspace);")
+        text(f"{kind}* const {each.name} = reinterpret_cast<{kind}*>(place);")
+        if number + 1 < len(temporaries):
+            text(f"place += {_bytes(each)};")
 
 
 def _products(code: Code) -> list[tuple[str, ...]]:
@@ -125,31 +137,41 @@ def _step(text: Text, code: Code, step: Step) -> None:
     if is_constant(step.count):
         if at_sizes(step.count, {}) and len(step.paths) > 1 and len(code.steps) > 1:
             with text.block(""):
-                _paths(text, code, step)
+                _paths(text, code, decided(step))
         elif at_sizes(step.count, {}):
-            _paths(text, code, step)
+            _paths(text, code, decided(step))
         return
-    with text.block(f"if ({host(step.count)} > 0)"):
-        _paths(text, code, step)
+    made, count = decided(step), host(step.count)
+    named = next((name for name, value in made.numbers if value == count), "")
+    if named:  # a C++17 initialiser keeps the name from the other steps
+        made = replace(made, numbers=tuple(each for each in made.numbers if each[0] != named))
+    with text.block(f"if (const long long {named} = {count}; {named} > 0)" if named else f"if ({count} > 0)"):
+        _paths(text, code, made)
 
 
-def _paths(text: Text, code: Code, step: Step) -> None:
-    made = decided(step)
+def _paths(text: Text, code: Code, made: Decision) -> None:
     for name, value in made.numbers:
         text(f"const long long {name} = {value};")
     *special, general = made.paths
     if not special:
         _path(text, code, general)
         return
+    if any(re.search(r"INT_MAX - \d", test) for tests in made.tests for test in tests):
+        text("// Indices of 32 bits reach all elements, and beyond the last one as far as a grid counts.")
     for tests, name in made.tests.items():
         _lines(text, _broken(f"const bool {name} = ", list(tests), 116 - 4 * text.depth, ";"))
+    before = ""
     for number, path in enumerate(special):
         whole = made.conditions(path)
         whole += [f"has_shared({_called(code, one)}, {_shared(one)})" for one in path.launches if one.asks_for_shared]
         _lines(text, _broken(f"{'} else ' if number else ''}if (", whole, 116 - 4 * text.depth, ") {"))
         text.depth += 1
-        if path.reason:
-            text(f"// {path.reason}")
+        reason = path.reason
+        if reason == before:
+            reason = IN_64_BITS if any(each.index == "long long" for each in path.launches) else ""
+        if reason:
+            text(f"// {reason}")
+        before = path.reason
         _path(text, code, path)
         text.depth -= 1
     with text.block("} else"):

@@ -26,7 +26,7 @@ is_packed fits_int are_aligned elements Index value
 lane warp block row rows mask abs min max main errno assert
 j0 j1 pack turning along across batch is_row is_result wanted part total values before so_far kParts
 from word packed kWord kWords kGranule kBodies kCols kLanes kOuts kRows kStep kTile kPerLane kVector kPacks kSide
-kThreads
+kThreads kBlocks
 """
 _FUNCTIONS = frozenset({"gamma", "y0", "y1", "yn", "jn", "signal", "time", "clock", "rand"})
 """Of C's headers, and of no written text: no names for a function, but for arrays, numbers and sizes."""

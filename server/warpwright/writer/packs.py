@@ -12,7 +12,7 @@ from warpwright.formulas.tree import Call, Load, Name, Num, Reduce, product, wal
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.access import along, varies
 from warpwright.schedules.model import Pointwise
-from warpwright.writer.code import Kernel, Launch, Path, Step, ceiling
+from warpwright.writer.code import IN_64_BITS, Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
 from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, length_of, unique
@@ -301,6 +301,6 @@ def _paths(text: PacksText, kernel: Kernel, schedule: Pointwise, slack: int) -> 
         template = (index, str(schedule.threads), str(schedule.vector), str(schedule.packs))
         launch = Launch(kernel.name, (grid, Num(1), Num(1)), (schedule.threads, 1, 1), index, template=template)
         both = (*conditions, *small) if index == "int" else tuple(conditions)
-        reason = said if index == "int" else "The same with indices of 64 bits."
+        reason = said if index == "int" else IN_64_BITS
         found.append(Path((launch,), unique(both), aligned, reason, schedule))
     return found

@@ -42,8 +42,8 @@ def reduced(formula: Formula, found: Round, kept: frozenset[str], name: str, sch
             partials.append(Tensor(f"{stage.name}_{suffix}", kind, extents, "out"))
     wide = replace(formula, tensors={**formula.tensors, **{each.name: each for each in partials}})
     writer = Parts(wide, found, schedule, results)
-    first = writer.write(f"{name}_parts")
-    last = _finish(wide, found, kept, f"{name}_whole", schedule, results)
+    first = writer.write(f"{name}_partial")
+    last = _finish(wide, found, kept, f"{name}_final", schedule, results)
     paths = _paths(writer, first, last, schedule)
     return Reduced((first, last), tuple(paths), tuple(partials))
 
@@ -84,7 +84,7 @@ def _finish(
             after(f"{NAMES[of_body.name]} {own}_best = {literal(identity(node.op, of_body), of_body)};")
             after(f"long long {own} = LLONG_MAX;  // of equal values the lowest place wins")
             sign = ">" if node.op == "argmax" else "<"
-            with after.block(f"for (int {part} = lane; {part} < {schedule.split}; {part} += kLanes)"):
+            with after.block(f"for (int {part} = lane; {part} < kParts; {part} += kLanes)"):
                 after(f"const {NAMES[of_body.name]} other = {parts[0]}[{at}];")
                 after(f"const long long other_place = {parts[1]}[{at}];")
                 best = f"{own}_best"
@@ -98,7 +98,7 @@ def _finish(
             kind = TYPES["i64"]
         else:
             after(f"{NAMES[kind.name]} {own} = {scope.expressions.nothing(node, kind)};")
-            with after.block(f"for (int {part} = lane; {part} < {schedule.split}; {part} += kLanes)"):
+            with after.block(f"for (int {part} = lane; {part} < kParts; {part} += kLanes)"):
                 for line in combined(scope, node, own, f"{parts[0]}[{at}]", kind, kind):
                     after(line)
             after(f"{own} = {helper}<kLanes{use_of(found, stage)}>({own});")
@@ -124,12 +124,14 @@ def _finish(
             wrap = f" % {scope.expressions.of(formula.dims[dim], PRODUCT + 1)}" if place else ""
             coordinates(f"const Index {dim} = {whole}{wrap};")
     texts, parameters = scope.parameters("Index")
-    head = ["template <typename Index, int kLanes>"]
+    is_indexed = re.search(r"\bIndex\b", "\n".join([*texts, *body.lines, *coordinates.lines, *after.lines])) is not None
+    head = [f"template <{'typename Index, ' if is_indexed else ''}int kLanes>"]
     head += listed(texts, f"__global__ void __launch_bounds__({THREADS}) {name}(", ") {")
     types = {each.type for each in scope.touched()}
-    text = "\n".join([*head, *body.lines, *coordinates.lines, *after.lines, "}"])
+    constant = f"    constexpr int kParts = {schedule.split};"
+    text = "\n".join([*head, constant, *body.lines, *coordinates.lines, *after.lines, "}"])
     helpers = frozenset(scope.expressions.helpers)
-    return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
+    return Kernel(name, text, parameters, is_indexed, "long long", helpers, frozenset(types | scope.expressions.types))
 
 
 def _paths(writer: Parts, first: Kernel, last: Kernel, schedule: Columns) -> list[Path]:
@@ -165,9 +167,10 @@ def _paths(writer: Parts, first: Kernel, last: Kernel, schedule: Columns) -> lis
         blocks_at_end = ceiling(product([results, Num(lanes)]), THREADS) if found.dims else Num(1)
         end = (blocks_at_end, Num(1), Num(1))
         for index in (*narrow, "long long"):
+            at_end = (index,) if last.is_indexed else ()
             launches = (
                 Launch(first.name, grid, (block, 1, 1), index, template=(index, str(vector))),
-                Launch(last.name, end, (THREADS, 1, 1), index, template=(index, str(lanes))),
+                Launch(last.name, end, (THREADS, 1, 1), index, template=(*at_end, str(lanes))),
             )
             both = (*enough, *conditions, *(reach if index == "int" else ()))
             blocks = Call("<=", (product([results, Num(lanes)]), Num(MOST_INDEX)))

@@ -137,7 +137,7 @@ class Parts:
         scope, found, body = self.scope, self.round, Text(depth=1)
         text = f"{loop}\n{inner}"
         body("// Blocks along y share what is reduced to one result; the second kernel brings their parts together.")
-        split = self.schedule.split
+        body(f"constexpr int kBlocks = {self.schedule.split};")
         if found.dims:
             body(f"const Index {self.result} = blockIdx.x;")
             self._coordinates(body, found.dims, self.result, text)
@@ -152,7 +152,7 @@ class Parts:
         begin = f"(static_cast<Index>(blockIdx.y) * {THREADS} + threadIdx.x) * kVector"
         total = scope.expressions.of(self.total, PRODUCT)
         body("#pragma unroll 4")
-        step = f"{split * THREADS} * kVector"
+        step = f"kBlocks * {THREADS} * kVector"
         outer = found.over[: -len(found.cols)]
         flat = self.first if outer else self.column
         with body.block(f"for (Index {flat} = {begin}; {flat} < {total}; {flat} += {step})"):
@@ -191,6 +191,7 @@ class Parts:
         text = f"{loop}\n{inner}"
         warps = self.schedule.warps
         body("// Lanes run along the results. Warps and blocks along y share what is reduced.")
+        body(f"constexpr int kBlocks = {self.schedule.split};")
         body("const int lane = threadIdx.x % 32;")
         body("const int warp = threadIdx.x / 32;")
         outer = found.dims[: -len(found.cols)]
@@ -214,7 +215,7 @@ class Parts:
             single = len(found.over) == 1
             at = found.over[0] if single else self.at
             body("#pragma unroll 4")
-            step = f"{warps * self.schedule.split}"
+            step = f"kBlocks * {warps}"
             total = scope.expressions.of(self.total, PRODUCT)
             begin = f"static_cast<Index>(blockIdx.y) * {warps} + warp"
             with body.block(f"for (Index {at} = {begin}; {at} < {total}; {at} += {step})"):

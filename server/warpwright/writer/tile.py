@@ -11,7 +11,7 @@ from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, produc
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.schedules.access import along, varies
 from warpwright.schedules.model import Tile
-from warpwright.writer.code import Kernel, Launch, Path, Step, ceiling
+from warpwright.writer.code import IN_64_BITS, Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
 from warpwright.writer.places import base_expression, divisible, unique
@@ -230,6 +230,6 @@ def _paths(scope: Scope, turned: Turn, kernel: Kernel, schedule: Tile) -> list[P
         launch = Launch(kernel.name, (blocks, Num(1), Num(1)), (threads, 1, 1), index, template=template)
         both = (*conditions, *(small if index == "int" else ()))
         said = f"A tile of {schedule.side} x {schedule.side} is transposed in shared memory."
-        reason = said if index == "int" else "The same with indices of 64 bits."
+        reason = said if index == "int" else IN_64_BITS
         found.append(Path((launch,), unique(both), aligned, reason, schedule))
     return found
