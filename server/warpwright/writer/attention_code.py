@@ -21,6 +21,7 @@ from warpwright.writer.chain import DEPTH, LARGEST, OWN, PRODUCT, SOME, SUM, TOT
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.contraction_parts import CUDA_TYPES
 from warpwright.writer.expressions import PRODUCT as PRODUCT_LEVEL
+from warpwright.writer.places import coordinate
 from warpwright.writer.scope import Scope
 from warpwright.writer.sums import factors, loads_in, names_in
 from warpwright.writer.types import literal, read
@@ -170,11 +171,8 @@ def _by_rows(made: Attention, name: str) -> tuple[Kernel, Path]:
     labels = made.labels()
     lines = []
     nth = made.own("nth")
-    for at, each in enumerate(chain.rows):
-        behind = product([dims[other] for other in chain.rows[at + 1 :]])
-        text = nth if behind == Num(1) else f"{nth} / {scope.expressions.of(behind, PRODUCT_LEVEL + 1)}"
-        text += f" % {scope.expressions.of(dims[each], PRODUCT_LEVEL + 1)}" if at else ""
-        lines.append(f"const long long {each} = {text};")
+    for each in chain.rows:
+        lines.append(f"const long long {each} = {coordinate(scope.expressions, chain.rows, dims, nth, each)};")
     elements = []
     depth_at, column = made.own("depth_at"), made.own("column")
     for number, (label, inner) in enumerate(zip(labels, (depth_at, depth_at, column), strict=True)):

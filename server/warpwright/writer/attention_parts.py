@@ -13,8 +13,8 @@ from warpwright.formulas.types import TYPES, ElementType
 from warpwright.schedules.access import offset, steps
 from warpwright.writer.chain import DEPTH, LARGEST, OWN, PRODUCT, SUM, TOTAL, WIDTH, Chain
 from warpwright.writer.edges import Edge, opaque
-from warpwright.writer.expressions import PRODUCT as PRODUCT_LEVEL
 from warpwright.writer.own_names import own_name
+from warpwright.writer.places import coordinate
 from warpwright.writer.scope import Scope
 from warpwright.writer.sums import names_in, with_names
 
@@ -199,15 +199,9 @@ class Attention:
 
     def batch_lines(self, scope: Scope, number: str) -> list[str]:
         """The dimensions besides the row, of the number that counts them."""
-        chain = self.chain
-        lines = []
-        for at, name in enumerate(chain.rows[:-1]):
-            inner = product([self.formula.dims[each] for each in chain.rows[at + 1 : -1]])
-            text = number if inner == Num(1) else f"{number} / {scope.expressions.of(inner, PRODUCT_LEVEL + 1)}"
-            if at:
-                text += f" % {scope.expressions.of(self.formula.dims[name], PRODUCT_LEVEL + 1)}"
-            lines.append(f"const long long {name} = {text};")
-        return lines
+        batch = self.chain.rows[:-1]
+        values = [coordinate(scope.expressions, batch, self.formula.dims, number, each) for each in batch]
+        return [f"const long long {name} = {value};" for name, value in zip(batch, values, strict=True)]
 
 
 def at_row(edge: Edge, row: str) -> Expr:

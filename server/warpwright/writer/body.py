@@ -23,6 +23,7 @@ from warpwright.writer.pointwise import THREADS, flatten, stages_in
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, broken
 from warpwright.writer.types import NAMES
+from warpwright.writer.wide import with_wide_products
 
 _SIMPLE = re.compile(r"T (\w+)\(((?:T \w+(?:, )?)+)\) \{\n    return (.*);\n\}")
 """A helper that a lambda may stand for."""
@@ -37,7 +38,7 @@ def body(
 ) -> tuple[Code, list[str]]:
     """The code of a kernel with the head of a caller, `__global__ void f(...)`, and the lines of its body. `parameters`
     are its names in order, `sizes` their names for those of the formula. Raises NoBodyError."""
-    formula = renamed(normal(formula), {}, sizes)
+    formula = with_wide_products(renamed(normal(formula), {}, sizes))
     groups = partition(formula)
     own = groups[0].dims
     if not own or any(each.is_scatter or each.dims[: len(own)] != own for each in groups):

@@ -15,7 +15,7 @@ from warpwright.schedules.pairs import AllPairs, Pairs, all_pairs
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import unique
+from warpwright.writer.places import coordinate, unique
 from warpwright.writer.pointwise import combined, reach, store
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
@@ -144,11 +144,9 @@ class _Pairs:
         return made
 
     def _batch(self, body: Text, text: str) -> None:
-        dims = self.found.batch
-        for place, dim in enumerate(dims):
-            behind = product([self.formula.dims[each] for each in dims[place + 1 :]])
-            whole = "blockIdx.y" if behind == Num(1) else f"blockIdx.y / {self._factor(behind)}"
-            body(f"const int {dim} = {whole}{f' % {self._factor(self.formula.dims[dim])}' if place else ''};")
+        for dim in self.found.batch:
+            value = coordinate(self.scope.expressions, self.found.batch, self.formula.dims, "blockIdx.y", dim)
+            body(f"const int {dim} = {value};")
 
     def _factor(self, node: Expr) -> str:
         return self.scope.expressions.of(node, PRODUCT + 1)

@@ -64,19 +64,29 @@ def divisible(base: Polynomial, sizes: Sequence[str], by: int) -> list[Expr] | N
     return found
 
 
+def coordinate(expressions: Expressions, dims: Sequence[str], extents: Mapping[str, Expr], flat: str, dim: str) -> str:
+    """One of the dimensions, of a number over all of them."""
+    place = dims.index(dim)
+    behind = product([extents[each] for each in dims[place + 1 :]])
+    whole = flat if behind == Num(1) else f"{flat} / {expressions.of(behind, PRODUCT + 1)}"
+    wrap = f" % {expressions.of(extents[dim], PRODUCT + 1)}" if place else ""
+    return whole[1:-1] if whole == flat and not wrap and flat.startswith("(") else f"{whole}{wrap}"
+
+
 def coordinates(
-    expressions: Expressions, dims: Sequence[str], extents: Mapping[str, Expr], flat: str, text: str
+    expressions: Expressions,
+    dims: Sequence[str],
+    extents: Mapping[str, Expr],
+    flat: str,
+    text: str,
+    kind: str = "Index",
 ) -> list[str]:
-    """Those of the dimensions that a text names, of a number over all of them."""
-    lines: list[str] = []
-    for place, dim in enumerate(dims):
-        if re.search(rf"\b{dim}\b", text):
-            behind = product([extents[each] for each in dims[place + 1 :]])
-            whole = flat if behind == Num(1) else f"{flat} / {expressions.of(behind, PRODUCT + 1)}"
-            wrap = f" % {expressions.of(extents[dim], PRODUCT + 1)}" if place else ""
-            value = whole[1:-1] if whole == flat and not wrap and flat.startswith("(") else f"{whole}{wrap}"
-            lines.append(f"const Index {dim} = {value};")
-    return lines
+    """Those of the dimensions that a text names, of a number over all of them; none where that is the dimension."""
+    return [
+        f"const {kind} {dim} = {coordinate(expressions, dims, extents, flat, dim)};"
+        for dim in dims
+        if dim != flat and re.search(rf"\b{dim}\b", text)
+    ]
 
 
 def unique(conditions: Iterable[Expr]) -> tuple[Expr, ...]:

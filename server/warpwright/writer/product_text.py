@@ -19,7 +19,7 @@ from warpwright.writer.contraction_parts import Operand, Product
 from warpwright.writer.contraction_sides import Side
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import divisible, unique
+from warpwright.writer.places import coordinate, divisible, unique
 from warpwright.writer.pointwise import combined
 from warpwright.writer.product_shape import LEFT, RIGHT, Places, Shape
 from warpwright.writer.product_shape import Side as Values
@@ -129,12 +129,8 @@ class ProductText:
 
     def _index(self, key: str, name: str, index: str = "") -> str:
         """A dimension in terms of the index that it is part of."""
-        names, whole = self.dims[key], index or key
-        at = names.index(name)
-        inner = product([self.formula.dims[each] for each in names[at + 1 :]])
-        expressions = Scope(self.formula).expressions
-        text = whole if inner == Num(1) else f"{whole} / {expressions.of(inner, PRODUCT + 1)}"
-        text = f"{text} % {expressions.of(self.formula.dims[name], PRODUCT + 1)}" if at else text
+        whole = index or key
+        text = coordinate(Scope(self.formula).expressions, self.dims[key], self.formula.dims, whole, name)
         return text if text == whole else f"({text})"
 
     def _place(self, scope: Scope, load: Load, indices: Mapping[str, str], *, start: bool = True) -> str:

@@ -14,7 +14,7 @@ from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.model import Columns
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, ceiling
 from warpwright.writer.expressions import PRODUCT
-from warpwright.writer.places import divisible, unique
+from warpwright.writer.places import coordinates, divisible, unique
 from warpwright.writer.pointwise import combined, store
 from warpwright.writer.reduction_parts import Parts
 from warpwright.writer.reduction_rounds import LEAST, THREADS, Round, parts_of, use_of
@@ -116,20 +116,15 @@ def _finish(
     with after.block("if (lane == 0 && is_result)" if found.dims else "if (lane == 0)"):
         for stage, value in stores:
             store(after, scope, stage, value)
-    coordinates = Text(depth=1)
-    for place, dim in enumerate(found.dims):
-        if dim != result and re.search(rf"\b{dim}\b", str(after)):
-            behind = product([formula.dims[each] for each in found.dims[place + 1 :]])
-            whole = result if behind == Num(1) else f"{result} / {scope.expressions.of(behind, PRODUCT + 1)}"
-            wrap = f" % {scope.expressions.of(formula.dims[dim], PRODUCT + 1)}" if place else ""
-            coordinates(f"const Index {dim} = {whole}{wrap};")
+    for line in coordinates(scope.expressions, found.dims, formula.dims, result, str(after)):
+        body(line)
     texts, parameters = scope.parameters("Index")
-    is_indexed = re.search(r"\bIndex\b", "\n".join([*texts, *body.lines, *coordinates.lines, *after.lines])) is not None
+    is_indexed = re.search(r"\bIndex\b", "\n".join([*texts, *body.lines, *after.lines])) is not None
     head = [f"template <{'typename Index, ' if is_indexed else ''}int kLanes>"]
     head += listed(texts, f"__global__ void __launch_bounds__({THREADS}) {name}(", ") {")
     types = {each.type for each in scope.touched()}
     constant = f"    constexpr int kParts = {schedule.split};"
-    text = "\n".join([*head, constant, *body.lines, *coordinates.lines, *after.lines, "}"])
+    text = "\n".join([*head, constant, *body.lines, *after.lines, "}"])
     helpers = frozenset(scope.expressions.helpers)
     return Kernel(name, text, parameters, is_indexed, "long long", helpers, frozenset(types | scope.expressions.types))
 

@@ -14,7 +14,7 @@ from warpwright.schedules.access import along, varies
 from warpwright.schedules.model import Columns
 from warpwright.writer.code import Kernel
 from warpwright.writer.expressions import PRODUCT
-from warpwright.writer.places import base_expression, inner_loads
+from warpwright.writer.places import base_expression, coordinates, inner_loads
 from warpwright.writer.pointwise import combined
 from warpwright.writer.reduction_rounds import THREADS, Round, parts_of, use_of
 from warpwright.writer.scope import Scope
@@ -106,30 +106,16 @@ class Parts:
         kind = TYPES[node.accumulate] if node.accumulate else computed(TYPES[stage.type])
         return node, self.scope.expressions.type_of(node.body), kind
 
-    def _coordinates(
-        self, body: Text, dims: tuple[str, ...], flat: str, text: str, names: set[str] | None = None
-    ) -> None:
-        """The dimensions that a text names, of a flat index over all of them."""
-        for place, dim in enumerate(dims):
-            if dim == flat or not re.search(rf"\b{dim}\b", text) or (names is not None and dim not in names):
-                continue
-            behind = product([self.formula.dims[each] for each in dims[place + 1 :]])
-            whole = flat if behind == Num(1) else f"{flat} / {self.factor(behind)}"
-            body(f"const Index {dim} = {whole}{f' % {self.factor(self.formula.dims[dim])}' if place else ''};")
+    def _coordinates(self, body: Text, dims: tuple[str, ...], flat: str, text: str) -> None:
+        for line in coordinates(self.scope.expressions, dims, self.formula.dims, flat, text):
+            body(line)
 
     def _elements(self, body: Text, loop: Text, inner: Text, cols: tuple[str, ...]) -> None:
         lift = "    " * (body.depth - 2)
         body.lines += [f"{lift}{line}" for line in loop.lines]
         body("#pragma unroll")
         with body.block(f"for (int {self.element} = 0; {self.element} < kVector; ++{self.element})"):
-            text = str(inner)
-            at = f"({self.column} + {self.element})"
-            for place in range(len(cols) - 1, -1, -1):
-                if re.search(rf"\b{cols[place]}\b", text):
-                    behind = product([self.formula.dims[each] for each in cols[place + 1 :]])
-                    whole = at if behind == Num(1) else f"{at} / {self.factor(behind)}"
-                    wrap = f" % {self.factor(self.formula.dims[cols[place]])}" if place else ""
-                    body(f"const Index {cols[place]} = {whole}{wrap};")
+            self._coordinates(body, cols, f"({self.column} + {self.element})", str(inner))
             body.lines += [f"{lift}{line}" for line in inner.lines]
 
     def _inner(self, loop: Text, inner: Text) -> Text:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 
 from warpwright.formulas.bounds import Polynomial
 from warpwright.formulas.model import Formula, Stage
-from warpwright.formulas.tree import Expr, Load, Num, Reduce, product, walk
+from warpwright.formulas.tree import Expr, Load, Reduce, product, walk
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.access import along
 from warpwright.schedules.model import Keep
 from warpwright.schedules.shape import RowShape, common_base, without_full_temporaries
 from warpwright.writer.expressions import PRODUCT, SUM
-from warpwright.writer.places import base_expression, inner_loads
+from warpwright.writer.places import base_expression, coordinates, inner_loads
 from warpwright.writer.row_masks import limit
 from warpwright.writer.row_stages import prepared
 from warpwright.writer.scope import Scope
@@ -343,7 +343,7 @@ class RowText:
             body.lines += [f"{'    ' * body.depth}{each}" for each in self._coordinates(named, self.single)]
             body.lines += [line.removeprefix("    ") for line in inner.lines]
             return
-        coordinates = self._coordinates(named, f"{self.first} + {self.element}")
+        lines_of = self._coordinates(named, f"({self.first} + {self.element})")
         if len(cols) == 2 and named:
             extent = self.factor(self.formula.dims[cols[1]])
             outer, within = (self.scope.free(f"first_{each}") for each in cols)
@@ -354,23 +354,12 @@ class RowText:
                 cols[0]: f"{number} {cols[0]} = {at} < {extent} ? {outer} : {outer} + 1;",
                 cols[1]: f"{number} {cols[1]} = {at} < {extent} ? {at} : {at} - {extent};",
             }
-            coordinates = [lines[each] for each in named]
+            lines_of = [lines[each] for each in named]
         body("#pragma unroll")
         with body.block(self.elements_loop):
-            for line in coordinates:
+            for line in lines_of:
                 body(line)
             body.lines += inner.lines
 
     def _coordinates(self, named: list[str], at: str) -> list[str]:
-        cols = self.shape.cols
-        if len(cols) == 1:
-            return [f"const {self.index} {each} = {at};" for each in named]
-        lines: list[str] = []
-        for place in range(len(cols) - 1, -1, -1):
-            if cols[place] not in named:
-                continue
-            behind = product([self.formula.dims[each] for each in cols[place + 1 :]])
-            extent = self.factor(self.formula.dims[cols[place]])
-            whole = f"({at})" if behind == Num(1) else f"({at}) / {self.factor(behind)}"
-            lines.append(f"const {self.index} {cols[place]} = {whole}{f' % {extent}' if place else ''};")
-        return lines
+        return coordinates(self.scope.expressions, self.shape.cols, self.formula.dims, at, " ".join(named), self.index)

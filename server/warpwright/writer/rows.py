@@ -3,18 +3,18 @@ reductions over it."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from warpwright.formulas.bounds import Polynomial
 from warpwright.formulas.model import Formula, Stage
-from warpwright.formulas.tree import Call, Load, Num, Reduce, product, walk
+from warpwright.formulas.tree import Call, Load, Reduce, product, walk
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.access import along
 from warpwright.schedules.model import Rows
 from warpwright.schedules.shape import RowShape
 from warpwright.writer.code import Kernel
 from warpwright.writer.expressions import PRODUCT
+from warpwright.writer.places import coordinates
 from warpwright.writer.row_reductions import accumulate, declare, meet, online, online_pair, place_type
 from warpwright.writer.row_text import VECTOR, RowText
 from warpwright.writer.text import Text, listed
@@ -269,14 +269,6 @@ def _body(rows: RowText) -> list[str]:
 
 
 def _row_coordinates(rows: RowText, head: Text, text: str) -> None:
-    dims = rows.shape.rows
-    if len(dims) == 1:
-        return
-    pointers = " ".join(each for each, _, _ in rows.pointers.values())
-    for place, dim in enumerate(dims):
-        if not re.search(rf"\b{dim}\b", f"{text} {pointers}"):
-            continue
-        behind = product([rows.formula.dims[each] for each in dims[place + 1 :]])
-        whole = rows.row if behind == Num(1) else f"{rows.row} / {rows.factor(behind)}"
-        extent = rows.factor(rows.formula.dims[dim])
-        head(f"const long long {dim} = {whole}{f' % {extent}' if place else ''};")
+    named = " ".join([text, *(each for each, _, _ in rows.pointers.values())])
+    for line in coordinates(rows.scope.expressions, rows.shape.rows, rows.formula.dims, rows.row, named, "long long"):
+        head(line)

@@ -14,7 +14,7 @@ from warpwright.schedules.model import Tile
 from warpwright.writer.code import IN_64_BITS, Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import base_expression, divisible, unique
+from warpwright.writer.places import base_expression, coordinate, divisible, unique
 from warpwright.writer.pointwise import elements_each, pointwise, within_int
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
@@ -136,10 +136,8 @@ def _kernel(scope: Scope, turned: Turn, name: str, side: int) -> Kernel:
         body(f"const Index batch = blockIdx.x / {p_tiles} / {q_tiles};")
     else:
         body(f"const Index {q_begin} = blockIdx.x / {p_tiles} * kSide;")
-    for place, dim in enumerate(others):
-        behind = product([dims[each] for each in others[place + 1 :]])
-        whole = "batch" if behind == Num(1) else f"batch / {expressions.of(behind, PRODUCT + 1)}"
-        body(f"const Index {dim} = {whole}{f' % {expressions.of(dims[dim], PRODUCT + 1)}' if place else ''};")
+    for dim in others:
+        body(f"const Index {dim} = {coordinate(expressions, others, dims, 'batch', dim)};")
     body()
     body(f"// Reads run along {p}, writes along {q}. Beyond an end the last elements are read again.")
     body("#pragma unroll")
