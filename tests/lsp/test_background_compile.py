@@ -92,6 +92,7 @@ def test_messages_stand_at_their_token_and_are_carried_by_edits(any_editor: Edit
     assert not [d for d in said(page) if '"missing"' in d.message]
 
 
+@pytest.mark.sampled(3)
 def test_they_go_when_the_text_compiles(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", CLEAN.replace("= n", "= nn"))
     (found,) = wait_for(page, '"nn"')
@@ -172,6 +173,7 @@ def test_an_unsaved_include_is_waited_for(vscode: Editor) -> None:
     assert page.words(error.range) == "SIZE"
 
 
+@pytest.mark.sampled(3)
 def test_what_a_kernel_takes_stands_above_it_and_is_marked_when_it_is_older(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", BIG)
     *commands, taken = any_editor.wait(lambda: _with(page.titles(), "registers"), "the registers")

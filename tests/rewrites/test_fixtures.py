@@ -31,6 +31,7 @@ def test_result_is_the_expected(path: Path) -> None:
         assert not lost_comments(result.source, made)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", fixtures(FIXTURES, ".expected.cu"), ids=_id)
 def test_what_was_cured_is_not_cured_again(path: Path) -> None:
     assert isinstance(proposed(path.read_text(encoding="utf-8"), path.parent.name), Declined)

@@ -54,6 +54,7 @@ def test_broken_code_is_declined(kind: RewriteKind, text: str) -> None:
         assert not isinstance(result, Declined) or "failed" not in result.reason
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", fixtures(Path(__file__).parent / "fixtures"), ids=lambda path: path.stem)
 def test_half_written_code_breaks_no_rewrite(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     text = path.read_text(encoding="utf-8")

@@ -34,6 +34,7 @@ def test_use_instead_is_clean(rule: Rule) -> None:
         assert not findings(better, rule.name)
 
 
+@pytest.mark.sampled(3)
 @rules
 def test_fix_turns_the_example_into_use_instead(rule: Rule) -> None:
     page = sections(rule.doc)

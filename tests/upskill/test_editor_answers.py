@@ -17,6 +17,7 @@ from warpwright.assist.weights import ModelFile, find_adapter
 pytestmark = [pytest.mark.upskill, pytest.mark.llm]
 
 
+@pytest.mark.slow
 def test_the_engine_answers_with_it(tiny: Path, adapter: Path) -> None:
     request = CompletionRequest(generate_prompt(TASK), max_tokens=200)
     model = ModelFile(tiny, "tiny")

@@ -107,6 +107,7 @@ def test_another_run_is_not_gone_on_with(rows: list[Row], tiny: Path, tmp_path: 
         train(gguf=tiny, rows=rows, out=tmp_path, config=CONFIG)
 
 
+@pytest.mark.slow
 def test_two_processes_do_what_one_does(rows: list[Row], row_file: Path, tiny: Path, tmp_path: Path) -> None:
     """Dropout is drawn in each process by itself, so there is none here."""
     changes = settings(

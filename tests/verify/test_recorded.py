@@ -211,6 +211,7 @@ def test_on_a_gpu_a_graph_of_short_kernels_is_faster() -> None:
     assert report.speed[0].shape["steps"] == ITERATIONS
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("old", "new", "status", "said"),
@@ -226,6 +227,7 @@ def test_a_graph_that_is_not_the_loop_is_refused(old: str, new: str, status: Sta
     assert said in seen.reason
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("old", "new", "said"),
@@ -253,6 +255,7 @@ def test_each_call_that_may_fail_is_seen_to_fail() -> None:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("case", ["from_one_to_and_with", "three_kernels_tabs", "host_template"])
 def test_a_loop_in_another_style_is_proved(case: str) -> None:

@@ -106,14 +106,14 @@ def test_spellings_compute_the_same(name: str) -> None:
     right(SPELLINGS[name], names)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", SCORES)
 def test_scores_are_any_expression(name: str) -> None:
     right(SCORES[name], SIZES, {"H": 1, "I": 131, "J": 63})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("head", [32, 72, 128, 256])
 def test_heads_of_other_sizes(head: int) -> None:

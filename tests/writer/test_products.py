@@ -111,7 +111,7 @@ def test_other_schedules(schedule: CoreProduct | TensorProduct) -> None:
         assert kernels(run(text, sizes, schedule, made))[-1] == "product_kernel"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("text", "sizes"),
@@ -186,7 +186,7 @@ def test_the_last_tiles_share_their_depth() -> None:
     assert kernels(run(text, {"L": 132, "I": 5, "J": 4, "K": 129}, small, made)) == ["product_kernel"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("text", "sizes"),

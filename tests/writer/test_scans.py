@@ -100,7 +100,7 @@ def test_parts_are_carried_from_block_to_block(text: str) -> None:
         made.run({name: given.get(name, own) for name in made.formula.sizes})
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:

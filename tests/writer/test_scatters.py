@@ -63,7 +63,7 @@ def test_every_size_is_right(name: str) -> None:
         made.run(sizes, alignment=8)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:

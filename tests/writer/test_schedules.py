@@ -182,7 +182,7 @@ def test_arrays_that_are_not_aligned_take_another_path(name: str) -> None:
     assert aligned.paths != moved.paths
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:
