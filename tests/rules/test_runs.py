@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from support.carets import Mark
 from support.findings import marks, program, ran
-from warpwright.rules.base import Finding
+from warpwright.rules.base import Finding, Severity
 from warpwright.rules.registry import run_rules
 
 RACE = """\
@@ -90,6 +90,29 @@ void run(const float *host) {
             "emulated, block 128.",
         )
     ]
+
+
+MASKED = """\
+__global__ void broadcast(int *out, const int *in) {
+  int x = in[threadIdx.x];
+  unsigned mask = __ballot_sync(0xffffffff, CONDITION);
+  out[threadIdx.x] = __shfl_sync(mask, x, 3);
+}
+void run(const int *host) {
+  int *out, *in;
+  cudaMalloc(&out, 32 * sizeof(int));
+  cudaMalloc(&in, 32 * sizeof(int));
+  cudaMemcpy(in, host, 32 * sizeof(int), cudaMemcpyHostToDevice);
+  broadcast<<<1, 32>>>(out, in);
+}
+"""
+
+
+def test_a_lane_outside_of_its_own_mask_is_found_by_a_run() -> None:
+    (found,) = _found(MASKED.replace("CONDITION", "threadIdx.x * (x * 0 + 1) < 5"), "barrier-in-divergent-branch")
+    assert (found.span.line, found.severity) == (4, Severity.ERROR)
+    assert "thread (5, 0, 0) of block (0, 0, 0) calls this with a mask that" in found.message.lower()
+    assert not _found(MASKED.replace("CONDITION", "x == x"), "barrier-in-divergent-branch")
 
 
 def test_an_access_outside_by_data_is_found_where_all_sizes_are_known() -> None:

@@ -52,6 +52,7 @@ class FaultKind(StrEnum):
     SHARED_RACE = "shared-memory-race"
     GLOBAL_RACE = "global-memory-race"
     BARRIER_NOT_REACHED = "barrier-not-reached"
+    OUTSIDE_MASK = "outside-mask"
     DEADLOCK = "deadlock"
     MISSING_SYNCWARP = "missing-syncwarp"
     UNUSED_RESULT = "unused-result"

@@ -7,7 +7,7 @@ computed of them shows whether two threads store the same, and decides nothing e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from zlib import crc32
@@ -15,9 +15,9 @@ from zlib import crc32
 from warpwright.facts import ir
 from warpwright.facts.bounds import Extremes
 from warpwright.facts.interpret import PROBES, Interpreter
-from warpwright.facts.lanes import Number, each, lanes
+from warpwright.facts.lanes import Number, each, lanes, simplify
 from warpwright.facts.launches import LaunchSite
-from warpwright.facts.loops import deltas_of
+from warpwright.facts.loops import UNEVEN, advance, deltas_of
 from warpwright.facts.model import (
     MAX_THREADS_PER_BLOCK,
     WARP,
@@ -38,7 +38,17 @@ from warpwright.facts.recorder import Recorder
 from warpwright.facts.steps import OutOfStepsError
 from warpwright.facts.types import CType, pointer_to
 from warpwright.facts.unit import Unit
-from warpwright.facts.values import DATA, AnyValue, ArrayValue, Example, Region, StructValue, Value, offset_pointer
+from warpwright.facts.values import (
+    DATA,
+    LANE_BITS,
+    AnyValue,
+    ArrayValue,
+    Example,
+    Region,
+    StructValue,
+    Value,
+    offset_pointer,
+)
 from warpwright.facts.waits import GRID, Waits
 from warpwright.facts.warp_memory import LoopState
 from warpwright.facts.warp_start import argument, warp_context
@@ -107,6 +117,7 @@ class Tracer(Interpreter):
     recorder: TraceRecorder
     left_early: bool = False  # the loop that is run was left before its end
     read_by_condition: bool = False  # the latest condition
+    passed_before: int = 0  # barriers in front of the loop that is run
 
     def asked(self, condition: Value) -> Value:
         if not condition.decided or condition.basis < DATA:
@@ -218,7 +229,9 @@ class Tracer(Interpreter):
     def _iterate(self, node: ir.Loop, state: LoopState, mask: int) -> int:
         nest = self.recorder.intervals.nest
         nest.append((node.span.key, self.warp.position.loop))
+        outer, self.passed_before = self.passed_before, self.recorder.intervals.passed
         left = super(Tracer, self)._iterate(node, state, mask)
+        self.passed_before = outer
         nest.pop()
         return left
 
@@ -228,12 +241,40 @@ class Tracer(Interpreter):
         """Leave a loop of many iterations."""
         if len(history) < PROBES or node.condition is None:
             return None
-        remaining = self._remaining(node.condition, deltas_of(history), active)
+        deltas = deltas_of([[_in_lanes(value, active) for value in slots] for slots in history])
+        remaining = self._remaining(node.condition, deltas, active)
         if remaining is None or remaining <= few:
             return None
+        self._look_ahead(node, state, deltas, active, remaining)
         self.left_early = True
         state.broken |= active
         return 0
+
+    def _look_ahead(
+        self, node: ir.Loop, state: LoopState, deltas: Mapping[int, int | float], active: int, remaining: int
+    ) -> None:
+        """Run one turn in the middle and the last one. Of what the loop changes, only what its header counts is known
+        there."""
+        slot = _counted(node)
+        step = deltas.get(slot, UNEVEN) if slot is not None else UNEVEN
+        if slot is None or step == UNEVEN:
+            return
+        intervals, position = self.recorder.intervals, self.warp.position.loop
+        base = list(self.frame.slots)
+        held = [_example(value) if at in deltas else value for at, value in enumerate(base)]
+        for ahead in (remaining // 2, remaining - 1):
+            slots = list(held)
+            slots[slot] = advance(base, {slot: step}, ahead, self.moved)[slot]
+            self.frame.slots, position.iteration = slots, PROBES + ahead
+            if self._waited():
+                intervals.interval = hash((intervals.interval, node.span.key, ahead))
+            self.statement(node.body, self._decided(node, active))
+            state.continued = 0
+        self.frame.slots = base
+
+    def _waited(self) -> bool:
+        """Whether a barrier was met in the loop that is run."""
+        return self.recorder.intervals.passed > self.passed_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +339,23 @@ def _example(value: AnyValue | Reference | None) -> AnyValue | Reference | None:
     if not isinstance(value, Value) or value.basis >= DATA:
         return value
     return Value(value.data, value.type, DATA, value.soft, value.thread, value.region)
+
+
+def _in_lanes(value: AnyValue | Reference | None, mask: int) -> AnyValue | Reference | None:
+    """A variable as the lanes of a mask see it: the others hold what the first of these does."""
+    if not isinstance(value, Value) or not isinstance(value.data, list):
+        return value
+    first = value.data[(mask & -mask).bit_length() - 1]
+    return value.holding(
+        simplify([n if mask & bit else first for n, bit in zip(value.data, LANE_BITS, strict=True)]), value.type
+    )
+
+
+def _counted(node: ir.Loop) -> int | None:
+    """The variable that a loop's header moves on."""
+    step = node.step
+    target = step.target if isinstance(step, (ir.Update, ir.Assign)) else None
+    return target.slot if isinstance(target, ir.Var) else None
 
 
 def _number(seed: int, kind: CType) -> Number:

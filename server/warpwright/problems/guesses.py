@@ -46,6 +46,7 @@ class Guess:
 _ADDRESSES = frozenset({FaultKind.OUT_OF_BOUNDS, FaultKind.MISALIGNED, FaultKind.GLOBAL_RACE})
 _CONDITIONS = frozenset({
     FaultKind.ASSERTION, FaultKind.TRAP, FaultKind.DEADLOCK, FaultKind.BARRIER_NOT_REACHED, FaultKind.STEP_LIMIT,
+    FaultKind.OUTSIDE_MASK,
 })  # fmt: skip
 _EVERY_LAUNCH = _ADDRESSES | _CONDITIONS | {FaultKind.UNINITIALISED_READ}
 _DEPEND: Mapping[About, frozenset[FaultKind]] = {

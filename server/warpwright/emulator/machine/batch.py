@@ -247,6 +247,16 @@ class Batch(Access):
         if here.size:
             self.races.order.meet_in_warps(here)
 
+    def need_own_lane(self, step: int, group: Group, members: Array, mask: Array | None) -> None:
+        """Note lanes that meet others with a mask that does not name themselves."""
+        stray = (np.broadcast_to(members, group.size) >> group.lane.astype(np.uint32)) & np.uint32(1) == 0
+        stray = stray if mask is None else stray & mask
+        if stray.any():
+            at = int(np.argmax(stray))
+            thread, count = self.thread(group, at), int(np.count_nonzero(stray))
+            text = f"{thread} calls this with a mask that does not name its own lane, {int(group.lane[at])}"
+            self.prepared.note(FoundFault(FaultKind.OUTSIDE_MASK, step, text, thread, count=count))
+
     def need_lanes(self, step: int, group: Group, absent: Array | None, members: Array, mask: Array | None) -> None:
         """Note lanes that read at a shuffle from a lane that its mask names and that has ended; `absent` has the lane
         that is not there, or -1."""

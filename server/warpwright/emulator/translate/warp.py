@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from warpwright.emulator.machine import warp
-from warpwright.emulator.ptx.model import Instruction, Operand, Pair
+from warpwright.emulator.ptx.model import Immediate, Instruction, Operand, Pair
 from warpwright.emulator.translate.registry import UnsupportedError, translates
 from warpwright.emulator.translate.writer import Writer, kind_of
 
 
-def _meet(w: Writer) -> None:
+def _meet(w: Writer, members: Operand) -> None:
     """Lanes of a warp meet, as at `bar.warp.sync`: those that are here, the others were waited for before."""
     w.emit(f"m.sync_warp(g, {w.mask})")
+    names_all = isinstance(members, Immediate) and int(members.value) & 0xFFFFFFFF == 0xFFFFFFFF
+    if not names_all:
+        w.emit(f"m.need_own_lane({w.step}, g, {w.value(members, 'u4')}, {w.mask})")
 
 
 def _both_results(w: Writer, target: Operand, found: str) -> None:
@@ -27,7 +30,7 @@ def shuffle(w: Writer, i: Instruction) -> None:
     """`shfl.sync.mode.b32 d|p, a, b, c, membermask`."""
     target, value, distance, clamp, *members = i.operands
     if members:
-        _meet(w)
+        _meet(w, members[0])
     mode = next(m for m in i.modifiers if m in {"up", "down", "bfly", "idx"})
     numbers = ", ".join(w.value(operand, "u4") for operand in (value, distance, clamp))
     found = w.local(f"{w.names.object('shuffle', warp.shuffle)}(g, {mode!r}, {numbers})")
@@ -42,7 +45,7 @@ def vote(w: Writer, i: Instruction) -> None:
     mode = next(m for m in i.modifiers if m in {"all", "any", "uni", "ballot"})
     mask = w.value(members[0], "u4") if members else w.constant("u4", 0xFFFFFFFF)
     if members:
-        _meet(w)
+        _meet(w, members[0])
     kind = "u4" if mode == "ballot" else "b1"
     w.result(target, kind, f"{w.names.object('vote', warp.vote)}(g, {mode!r}, {w.value(predicate, 'b1')}, {mask})")
 
@@ -51,7 +54,7 @@ def vote(w: Writer, i: Instruction) -> None:
 def match(w: Writer, i: Instruction) -> None:
     target, value, members = i.operands
     kind = kind_of(i.modifiers[-1])
-    _meet(w)
+    _meet(w, members)
     arguments = f"g, {w.value(value, kind)}, {w.value(members, 'u4')}"
     if "any" in i.modifiers:
         w.result(target, "u4", f"{w.names.object('match_any', warp.match_any)}({arguments})")
@@ -67,7 +70,7 @@ def reduce(w: Writer, i: Instruction) -> None:
     kind = kind_of(i.modifiers[-1])
     if kind[0] == "f":
         raise UnsupportedError(f"{i.name} is not emulated")
-    _meet(w)
+    _meet(w, members)
     arguments = f"g, {operation!r}, {w.value(value, kind)}, {w.value(members, 'u4')}"
     w.result(target, kind, f"{w.names.object('reduce', warp.reduce)}({arguments})")
 
@@ -82,7 +85,7 @@ def barrier(w: Writer, i: Instruction) -> None:
     """`bar.warp.sync`, and `bar.arrive`, at which nobody waits; other barriers end a block."""
     kinds = set(i.modifiers)
     if "warp" in kinds:
-        _meet(w)
+        _meet(w, i.operands[-1])
         return
     if "arrive" in kinds and "cluster" not in kinds:
         numbers = ", ".join(w.value(operand, "u4") for operand in i.operands)

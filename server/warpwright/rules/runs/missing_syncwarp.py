@@ -73,7 +73,8 @@ severity = Severity.ERROR
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    read = list(of_text(kernel, _is_ours))
+    warps = {race.other.key for race in kernel.races if race.space is Space.SHARED and not race.in_warp}
+    read = [finding for finding in of_text(kernel, _is_ours) if finding.span.key not in warps]  # a barrier cures both
     yield from read
     yield from of_runs(kernel, FaultKind.MISSING_SYNCWARP, told=read)
 

@@ -80,6 +80,7 @@ severity = Severity.ERROR
 def check(kernel: Kernel) -> Iterator[Finding]:
     read = [*_read(kernel), *_missed(kernel)]
     yield from read
+    yield from of_runs(kernel, FaultKind.OUTSIDE_MASK, told=read)
     for fault in kernel.faults:
         only_ended = fault.other is None and len(fault.threads) < 2
         grade = Severity.INFORMATION if only_ended else None
