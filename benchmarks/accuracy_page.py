@@ -42,7 +42,7 @@ says from the source text alone: no flags, no build, no profile.
 |---|---|---|---|
 {sets}
 
-A line is *positive* where the GPU moved at least 1.5 times the fewest sectors (global memory) or wavefronts (shared
+A line is *positive* where the GPU moved at least 1.5 times the ideal sectors (global memory) or wavefronts (shared
 memory) that its lanes needed; a branch, where at least 10 % of the warps diverged.
 
 | figure | meaning |

@@ -129,7 +129,7 @@ void run_even_turns(const float *host) {
   even_turns<<<1, 64>>>(out, in);
 }
 
-// wrong (barriers): a grid-stride loop over a size that is no multiple of the threads holds a barrier
+// wrong (barriers): a grid-stride loop over a size that is not a multiple of the threads holds a barrier
 __global__ void strided(float *x, int n) {
   __shared__ float s[128];
   for (int i = blockIdx.x * 128 + threadIdx.x; i < n; i += gridDim.x * 128) {

@@ -346,7 +346,7 @@ void run_cropped_inside(const unsigned char *host) {
   cropped_inside<<<dim3(4, 8), dim3(32, 8)>>>(out, in, 100, 60);
 }
 
-// wrong (bounds): four floats at once behind a size that is no multiple of four
+// wrong (bounds): four floats at once behind a size that is not a multiple of four
 __global__ void by_four(float4 *x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {

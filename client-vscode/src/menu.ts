@@ -49,7 +49,7 @@ function itemsOf(status: Status): Item[] {
     return [{ label: state.reason, description: "copy", run: () => env.clipboard.writeText(state.reason) }, ...items];
   }
   const heading = { label: "On this machine", kind: QuickPickItemKind.Separator };
-  const whole = does("$(pulse) All that was found, with advice", "warpwright.showDoctor");
+  const whole = does("$(pulse) Full environment report", "warpwright.showDoctor");
   return parts.length > 0 ? [...items, heading, ...parts.map(itemOf), whole] : items;
 }
 

@@ -1,3 +1,3 @@
-"""warpwright: what a profiler would say about a CUDA kernel, as you type."""
+"""warpwright: static performance analysis and verified fixes for CUDA kernels."""
 
 __version__ = "0.1.0"

@@ -262,7 +262,7 @@ def test_gitlab_code_quality(folder: Path) -> None:
     assert ran.status == 1
     assert (finding["check_name"], finding["severity"]) == ("bank-conflict", "major")
     assert finding["location"] == {"path": "conflict.cu", "lines": {"begin": 5, "end": 5}}
-    assert finding["description"].startswith("32 wavefronts")
+    assert finding["description"].startswith("32-way bank conflict on")
     assert len(finding["fingerprint"]) == 32
     assert run_command("check", "clean.cu", "--format", "gitlab", cwd=folder).json == []
 

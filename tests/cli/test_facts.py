@@ -32,7 +32,7 @@ def test_text_marks_the_source(tmp_path: Path) -> None:
     ran = run_command("facts", "a.cu", cwd=tmp_path)
     assert ran.status == 0
     assert all(line in ran.stdout for line in CONFLICT.splitlines())
-    assert "32 wavefronts (fewest 1)" in ran.stdout
+    assert "32 wavefronts (ideal 1)" in ran.stdout
 
 
 def test_one_bad_file_does_not_hide_the_others(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ def test_what_is_assumed_is_shown(tmp_path: Path) -> None:
     ran = run_command("problem", "a.cu", cwd=tmp_path)
     assert ran.status == 0
     assert ran.stdout.splitlines()[:2] == [
-        "# assumed: no launch of it is in sight; blocks of 256 threads were taken",
-        "# assumed: no launch of it is in sight; as many blocks as its guards ask for were taken",
+        "# assumed: no launch of it is found; blocks of 256 threads were taken",
+        "# assumed: no launch of it is found; as many blocks as its guards ask for were taken",
     ]
     assert 'a = { type = "float", extent = "n", role = "out", values = "any" }  # inferred' in ran.stdout
     assert "profile = { n = 50021 }" in ran.stdout

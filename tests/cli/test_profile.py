@@ -57,7 +57,7 @@ def test_text_has_each_line_and_the_totals(tmp_path: Path) -> None:
     row = next(line for line in ran.stdout.splitlines() if line.startswith(f"{COLUMN} "))
     assert re.search(r"4,096\s+█{8}\s+32\.0\s+8,192\s+65,536\s+32\.0x", row)
     assert "8,192 SASS instructions, 32.0 threads each" in ran.stdout
-    assert "67,584 shared wavefronts (4,096 would do)" in ran.stdout
+    assert "67,584 shared wavefronts (ideal 4,096)" in ran.stdout
 
 
 def test_sorted_the_worst_comes_first(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_each_launch_has_its_own_numbers() -> None:
     )
     answer = said(text, "a[thread")
     assert "Global store" in answer
-    assert "**8 sectors per request** where 4 would do" in answer
+    assert "**8 sectors/request** (ideal 4)" in answer
     assert "block 256 (from a.cu:2)" in answer
     assert "block 4 x 64 (from a.cu:2)" in answer
 
@@ -72,7 +72,7 @@ def test_a_kept_profile_speaks_until_the_text_changes(tmp_path: Path, monkeypatc
     texts = {"/src/a.cu": text_hash(text.encode())}
     store_profile(Profile("k", launch, Backend.EMULATOR, texts, (line,), (fault,), flags=("-arch=sm_90",)))
     answer = said(text, "a[j]")
-    assert "**17 sectors per request** where 4 would do, 4 bytes a lane, emulated" in answer
+    assert "**17 sectors/request** (ideal 4), 4 bytes a lane, emulated" in answer
     assert "**This line, emulated** (grid 1, block 32, n = 32): 5 PTX instructions, 32.0 threads each" in answer
     assert "**Fault, emulated**: global-memory-race: a\\[3\\] is written by two threads." in answer
     assert "**The whole run, emulated**" in said(text, "k(float")
@@ -86,7 +86,7 @@ def test_what_depends_on_data_is_not_counted() -> None:
     )
     answer = said(text, "a[at")
     assert "Depends on data" in answer
-    assert "per request**" not in answer
+    assert "/request**" not in answer
 
 
 def test_a_divergent_branch_and_the_barrier_in_it() -> None:
@@ -118,15 +118,15 @@ def test_a_macro_and_a_device_function_are_followed() -> None:
         "__global__ void k(float* a) { AT(threadIdx.x) = load(a); }\n"
         "void f(float* a) { k<<<1, 64>>>(a); }\n"
     )
-    assert "**16 sectors per request**" in said(text, "p[thread")
-    assert "**32 sectors per request**" in said(text, "AT(thread")
+    assert "**16 sectors/request**" in said(text, "p[thread")
+    assert "**32 sectors/request**" in said(text, "AT(thread")
 
 
 def test_an_access_that_reads_and_writes_is_said_once() -> None:
     text = "__global__ void k(float* a) { a[threadIdx.x] += 1; }\nvoid f(float* a) { k<<<1, 32>>>(a); }\n"
     answer = said(text, "a[thread")
     assert "Global load and store" in answer
-    assert answer.count("4 sectors per request") == 1
+    assert answer.count("4 sectors/request") == 1
 
 
 def drawn(text: str, words: str) -> ElementTree.Element:

@@ -27,7 +27,7 @@ def test_a_kernel_in_emacs(project: Project) -> None:
     assert seen["mode"] == "cuda-mode"
     assert seen["finding"]["line"] == LINE
     assert "[bank-conflict]" in seen["finding"]["text"]
-    assert "32 wavefronts per request" in seen["hover"]
+    assert "32 wavefronts/request" in seen["hover"]
     assert "Pad the rows of tile by 1 element" in seen["actions"]
     assert "Optimize kernel transpose" in seen["actions"]
     assert seen["text"] == SILENCED

@@ -64,7 +64,7 @@ def helix(project: Project) -> Iterator[Terminal]:
 
 
 def test_a_kernel_in_helix(helix: Terminal, project: Project) -> None:
-    helix.shows("32 wavefronts per request")  # behind the line of the finding
+    helix.shows("32 wavefronts/request")  # behind the line of the finding
     helix.press("]", "d")
     helix.shows(f" {LINE}:")
     helix.press("Space", "k")
@@ -76,7 +76,7 @@ def test_a_kernel_in_helix(helix: Terminal, project: Project) -> None:
     assert "Optimize kernel transpose" in offered
     helix.press("Down", "Down", "Enter")
     helix.shows("// warpwright: ignore[bank-conflict]")
-    helix.shows("32 wavefronts, 1 would do")  # the inlay hint, which an edit brings
+    helix.shows("32 wavefronts/request (ideal 1)")  # the inlay hint, which an edit brings
     assert project.kernel.read_text(encoding="utf-8") == KERNEL
     helix.press(":", "w", "Enter")
     helix.shows("written")

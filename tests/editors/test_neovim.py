@@ -28,10 +28,10 @@ def test_a_kernel_in_neovim(versions: str, project: Project) -> None:
     seen = seen_by(project, [program, "--headless", "-n", "-i", "NONE", project.kernel.name, "-c", f"luafile {LOOK}"])
     assert (seen["filetype"], seen["root"]) == ("cuda", str(project.folder))
     assert seen["finding"] == {"code": "bank-conflict", "line": LINE}
-    assert "32 wavefronts per request" in seen["hover"]
+    assert "32 wavefronts/request" in seen["hover"]
     assert seen["actions"][:3] == [
         "Pad the rows of tile by 1 element",
-        "Permute the elements in the rows of tile",
+        "XOR-swizzle tile",
         "Suppress bank-conflict on this line",
     ]
     assert "Optimize kernel transpose" in seen["actions"]

@@ -83,7 +83,7 @@ def test_unknown_numbers_become_known_for_the_launch_that_ran() -> None:
 def test_findings_carry_the_numbers_and_the_basis() -> None:
     found = [f for f in run_rules(with_profiles(program(), [profile(GATHERED)])) if f.span.text == "in[at[i]]"]
     assert [(f.rule, f.evidence["basis"]) for f in found] == [("uncoalesced-access", "measured")]
-    assert "20 sectors per request where 4 would do" in found[0].message
+    assert "20 sectors/request (ideal 4)" in found[0].message
     assert ", measured" in found[0].message
     assert not [f for f in run_rules(program()) if f.span.text == "in[at[i]]"]
 
@@ -135,7 +135,7 @@ def test_requests_without_a_lane_are_left_out_of_what_is_said() -> None:
     found = access(after, "in[at[i]]")
     assert (found.sectors_per_request, found.ideal_sectors_per_request, found.idle) == (4.0, 0.5, 0.5)
     (finding,) = [f for f in run_rules(after) if f.span.text == "in[at[i]]"]
-    assert "8 sectors per request where 1 would do; block 64 from a.cu:11, measured." in finding.message
+    assert "8 sectors/request (ideal 1)\nBlock 64 from a.cu:11, measured." in finding.message
 
 
 def test_an_atomic_keeps_what_the_text_knows() -> None:

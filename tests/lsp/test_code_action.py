@@ -22,7 +22,7 @@ def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_edi
     assert fix.title == "Pad the rows of tile by 1 element"
     assert (fix.kind, fix.is_preferred, fix.edit) == (types.CodeActionKind.QuickFix, True, None)
     assert [d.code for d in fix.diagnostics or ()] == ["bank-conflict"]
-    assert other.title == "Permute the elements in the rows of tile"
+    assert other.title == "XOR-swizzle tile"
     assert (other.kind, other.is_preferred) == (types.CodeActionKind.QuickFix, False)
     assert suppress.title == "Suppress bank-conflict on this line"
     assert (explain.title, arguments_of(explain)) == ("Explain bank-conflict", [{"rule": "bank-conflict"}])
@@ -66,7 +66,12 @@ def test_the_word_or_the_character_under_the_cursor_is_no_selection(any_editor: 
 def test_only_the_kinds_that_were_asked_for(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
     where = page.range("tile[x][y]")
-    assert {a.title.split()[0] for a in page.actions(where, ["quickfix"])} == {"Pad", "Permute", "Suppress", "Explain"}
+    assert {a.title.split()[0] for a in page.actions(where, ["quickfix"])} == {
+        "Pad",
+        "XOR-swizzle",
+        "Suppress",
+        "Explain",
+    }
     commands = {"Optimize", "Reduce", "Fix", "Verify", "Profile", "Show"}
     assert {a.title.split()[0] for a in page.actions(where, ["refactor"])} == commands
     assert page.actions(where, ["source.organizeImports"]) == []

@@ -36,5 +36,5 @@ def test_a_rewrite_by_its_name(vscode: Editor) -> None:
 def test_where_nothing_is_found_it_says_so(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
     nowhere = explain(vscode, uri=page.uri, position={"line": 0, "character": 0})
-    assert (nowhere["status"], nowhere["message"]) == ("failed", "There is no finding here: put the cursor on one.")
+    assert (nowhere["status"], nowhere["message"]) == ("failed", "No finding at the cursor.")
     assert explain(vscode, rule="beauty")["message"] == "There is no rule or rewrite 'beauty'."

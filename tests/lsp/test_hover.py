@@ -13,10 +13,10 @@ from support.kernels import CONFLICT
         (
             "tile[x][y]",
             0,
-            ["Shared load", "**32 wavefronts per request** where 1 would do", "bank", "a.cu:9"],
+            ["Shared load", "**32 wavefronts/request** (ideal 1)", "bank", "a.cu:9"],
             "tile[x][y]",
         ),
-        ("in[(block", 0, ["Global load", "4 sectors per request**, the fewest possible"], None),
+        ("in[(block", 0, ["Global load", "4 sectors/request** (ideal)"], None),
         ("__syncthreads", 0, ["Barrier"], "__syncthreads()"),
         ("transpose", 1, ["Launch", "block 32 x 32", "1024 threads", "32 warps"], None),
         ("tile[32]", 0, ["Shared array", "4,096 bytes", "same bank"], None),
@@ -46,7 +46,7 @@ def test_follows_the_text(any_editor: Editor) -> None:
     page.replace("größe 😀", "é")
     page.replace("[32][32]", "[32][33]")
     page.diagnostics()
-    assert "**1 wavefront per request**, the fewest possible" in page.hover_text("tile[x][y]")
+    assert "**1 wavefront/request** (ideal)" in page.hover_text("tile[x][y]")
 
 
 def test_is_answered_while_a_large_document_is_analysed(vscode: Editor) -> None:
@@ -60,7 +60,7 @@ def test_is_answered_while_a_large_document_is_analysed(vscode: Editor) -> None:
     assert len(large.diagnostics()) == 400
     large.replace("PITCH 32", "PITCH 33")  # every kernel is followed anew
     said = large.hover_text("tile[x][y]")
-    assert "1 wavefront per request" in said or ("32 wavefronts" in said and "before the last edit" in said)
+    assert "1 wavefront/request" in said or ("32 wavefronts" in said and "before the last edit" in said)
 
 
 def test_draws_a_request_as_the_client_can_show_it(any_editor: Editor) -> None:

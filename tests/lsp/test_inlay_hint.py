@@ -12,7 +12,7 @@ from support.kernels import CLEAN, CONFLICT
 def test_a_wasteful_access_says_what_it_costs_and_others_say_nothing(any_editor: Editor) -> None:
     (line, label), *others = any_editor.open("a.cu", CONFLICT).hints()
     assert line.endswith("= tile[x][y];")
-    assert label == "32 wavefronts, 1 would do"
+    assert label == "32 wavefronts/request (ideal 1)"
     assert others == []
     assert any_editor.open("b.cu", CLEAN).hints() == []
 
@@ -20,7 +20,7 @@ def test_a_wasteful_access_says_what_it_costs_and_others_say_nothing(any_editor:
 def test_what_is_assumed_is_said_to_be(vscode: Editor) -> None:
     kernel = "__global__ void k(float *out, const float *in) { out[threadIdx.x] = in[32 * threadIdx.x]; }\n"
     ((_, label),) = vscode.open("a.cu", kernel).hints()
-    assert label == "32 sectors, 4 would do (assumed)"
+    assert label == "32 sectors/request (ideal 4) (assumed)"
 
 
 def test_several_of_one_line_are_named_behind_it_and_small_costs_are_left_out(vscode: Editor) -> None:
@@ -29,7 +29,7 @@ def test_several_of_one_line_are_named_behind_it_and_small_costs_are_left_out(vs
     kernel = f"__global__ void k(float *out, const float *in, float *b) {{\n  {both}\n}}\n{launch}"
     ((line, label),) = vscode.open("a.cu", kernel).hints()
     assert line.endswith("// é")
-    assert label == "out: 8 sectors, 4 would do; in: 32 sectors, 4 would do; b: 5 sectors, 4 would do"
+    assert label == "out: 8 sectors/request (ideal 4); in: 32 sectors/request (ideal 4); b: 5 sectors/request (ideal 4)"
     assert vscode.open("b.cu", kernel.replace("+ 1", "").replace("2 *", "").replace("32 *", "")).hints() == []
 
 

@@ -415,8 +415,8 @@ __global__ void __launch_bounds__(128) add(float* a, int w, int h) {
     assert (problem.grid, problem.block) == (("(w + 127) / 128", "h", "1"), ("128", "1", "1"))
     assert extents(problem) == {"a": ("h * w", "in-out", "inferred")}
     assert problem.notes == (
-        "no launch of it is in sight; blocks of 128 threads were taken",
-        "no launch of it is in sight; as many blocks as its guards ask for were taken",
+        "no launch of it is found; blocks of 128 threads were taken",
+        "no launch of it is found; as many blocks as its guards ask for were taken",
     )
 
 

@@ -11,7 +11,7 @@ LAUNCHED = "__global__ void k(int *a) { a[threadIdx.x] = 1; }\nvoid run(int *a) 
 def test_a_header_may_be_launched_from_anywhere() -> None:
     assert block_of_all_launches(program(LAUNCHED).kernels[0]) == (64, 1, 1)
     assert block_of_all_launches(program(LAUNCHED, "kernels.cuh").kernels[0]) == (
-        "k stands in a header, so not all of its launches are in sight."
+        "k stands in a header, so not all of its launches are found."
     )
 
 

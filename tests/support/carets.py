@@ -3,7 +3,7 @@
 Under a line of code stand the findings on it, each with carets under what it marks:
 
     out[y * n + x] = tile[threadIdx.x][threadIdx.y];
-    //               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ bank-conflict: 32 wavefronts per request where 1 would do: ...
+    //               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ bank-conflict: 32 wavefronts/request (ideal 1): ...
 
 A severity other than the rule's own follows the name: `bank-conflict (hint): ...`. The comments stay in the text that
 is analysed, so that the lines which messages name are those of the file. A mark needs room for `//`, so nothing that

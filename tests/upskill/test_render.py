@@ -46,7 +46,7 @@ def test_a_plan_is_asked_for_as_the_server_asks() -> None:
     assert rendered.prompt == plan_prompt(
         plan_question(kernel, run_rules(program), applicable(kernel, "speed"), "speed")
     )
-    assert "32 wavefronts per request" in rendered.prompt
+    assert "32 wavefronts/request" in rendered.prompt
     assert '"optimizations": ["pad-shared-array"], "estimated_speedup": 2.4' in rendered.answer
 
 

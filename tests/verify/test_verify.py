@@ -250,7 +250,7 @@ def test_what_was_not_run_is_offered_as_a_fix_of_what_does_not_compile_alone() -
     assert acceptable(nothing_to_compare, "fix")
     assert not acceptable(nothing_to_compare, "speed") and not acceptable(nothing_to_compare, "memory")
     assert not acceptable(replace(nothing_to_compare, levels=levels[:2]), "fix")
-    for because in ("how to run it is not known", "no GPU here, and it cannot be emulated", "it could not be run", ""):
+    for because in ("how to run it is not known", "no GPU here, and it cannot be emulated", "not verified", ""):
         assert not acceptable(Report(Status.NOT_RUN, levels, not_run_because=because), "fix")
 
 

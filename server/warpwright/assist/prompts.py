@@ -180,13 +180,13 @@ PLAN_SHOTS = (
             "  if (row < rows && column < columns) out[row * columns + column] = -in[row * columns + column];\n"
             "}",
             (
-                "uncoalesced-access at `in[row * columns + column]`: 32 sectors per request where 4 would do: "
-                "neighbouring lanes are 512 elements (2048 bytes) apart.",
+                "uncoalesced-access at `in[row * columns + column]`: uncoalesced load, 32 sectors/request (ideal 4): "
+                "consecutive lanes are 512 elements (2048 bytes) apart.",
             ),
             (("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y"),),
         ),
         plan_answer(
-            "Neighbouring lanes read different rows of in, so a load of one warp touches a sector for each of them. "
+            "Consecutive lanes read different rows of in, so a load of one warp touches a sector for each of them. "
             "With the axes swapped a warp reads along a row.",
             ["swap-thread-axes"],
             4.0,
@@ -228,7 +228,7 @@ PLAN_SHOTS = (
             "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
             "  if (i < n) out[i] = value;\n"
             "}",
-            ("unchecked-launch at `fill<<<n / 256, 256>>>`: Nothing reads whether this launch of fill failed.",),
+            ("unchecked-launch at `fill<<<n / 256, 256>>>`: Launch errors of `fill` are not checked.",),
             (("check-launch", "Check the launch of fill"),),
         ),
         plan_answer(
@@ -248,7 +248,7 @@ PLAN_SHOTS = (
             "  out[threadIdx.y * 32 + threadIdx.x] = rows[threadIdx.x / 2][threadIdx.y];\n"
             "}",
             (
-                "bank-conflict at `rows[threadIdx.x / 2][threadIdx.y]`: 16 wavefronts per request where 1 would do: "
+                "bank-conflict at `rows[threadIdx.x / 2][threadIdx.y]`: 16 wavefronts/request (ideal 1): "
                 "neighbouring rows are 32 elements (128 bytes) apart: all on one bank.",
             ),
             (

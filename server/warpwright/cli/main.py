@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="warpwright")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Say what a profiler would say about CUDA kernels, from their source, and suggest only what was checked.
+    """Static performance analysis and verified fixes for CUDA kernels.
 
     \b
     warpwright check src/              what is wrong, with its numbers

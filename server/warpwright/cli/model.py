@@ -1,4 +1,4 @@
-"""`warpwright model`: which local model is used, and how to get another."""
+"""`warpwright model`: list, pull or select a local model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warpwright.syntax.encoding import shown_in
 
 @click.group("model")
 def command() -> None:
-    """The local model: what is used, and how to get another."""
+    """List, pull or select the local model."""
 
 
 @command.command("info")

@@ -130,7 +130,7 @@ def command(
                     is_cancelled=is_cancelled,
                 )
             except RejectedError as error:
-                raise CannotRun(f"{error} `--goal fix` repairs what is certain of it") from None
+                raise CannotRun(f"{error} `--goal fix` applies the compile fixes that are unambiguous") from None
             except WishError as error:
                 raise CannotRun(f"{error} A larger model, named with --model, may be asked for more.") from None
             if with_program and not is_cancelled():

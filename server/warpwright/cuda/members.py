@@ -45,7 +45,7 @@ def _designated(source: Source, pair: Node) -> str:
 
 
 def members_of(sources: Sequence[Source], kind: str) -> list[str] | None:
-    """The data members of a struct in their order; None where it is not in sight, or has bases or a constructor."""
+    """The data members of a struct in their order; None where it is not found, or has bases or a constructor."""
     name = re.sub(r"<.*|\b(?:const|struct|class|typename)\b|[*&\s]", "", kind, flags=re.DOTALL).rpartition("::")[2]
     found = [(source, body) for source in sources for body in _bodies(source, name)] if name else []
     if len(found) != 1:

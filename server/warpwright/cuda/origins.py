@@ -2,9 +2,9 @@
 
 Where `cuda/addresses` ends at a variable that is set in several places, or at a call, two pointers with one origin may
 be one piece of memory. A pointer is followed through what its variables are set to, through the arguments of the calls
-on the launch's path, and into the program's own functions to what they return: `same(x)` comes from `x` where
-`float *same(float *p) { return p; }`. What such a function allocates is new at each call. A function that is not in
-sight may return each pointer to numbers that it is given.
+on the launch's path, and into the program's own functions to what they return: `same(x)` comes from `x` where `float
+*same(float *p) { return p; }`. What such a function allocates is new at each call. A function that is not that is read
+may return each pointer to numbers that it is given.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _alternatives(node: Node) -> Iterator[Node]:
 
 
 def _returned(sources: Sequence[Source], frame: _Frame, call: Node) -> Iterator[tuple[_Frame, str]]:
-    """What a call may return: of a function in sight what it says, of another what it is given."""
+    """What a call may return: of a function found what it says, of another what it is given."""
     called = call.child_by_field_name("function")
     given = tuple(uncommented(call.child_by_field_name("arguments")))
     text = frame.source.node_code(called) if called is not None else ""
@@ -197,7 +197,7 @@ def _given(frame: _Frame, arguments: Sequence[Node]) -> Iterator[tuple[_Frame, s
 
 def _constructed(sources: Sequence[Source], frame: _Frame, value: Node, member: str) -> list[tuple[_Frame, str]]:
     """The member of an object as its constructor sets it, where a value is what an object is made of; where that is not
-    in sight, the pointers that are handed to it. Nothing for other values."""
+    found, the pointers that are handed to it. Nothing for other values."""
     kind, listed = _made(value)
     if kind is None or listed is None or frame.deep == MOST_DEEP:
         return []

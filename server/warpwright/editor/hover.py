@@ -200,10 +200,7 @@ def _of_request(access: Access, lanes: LaneAddresses) -> tuple[int, float]:
 
 
 def _counts(access: Access) -> str:
-    if access.space is Space.SHARED:
-        unit, got, ideal = "wavefront", access.wavefronts_per_request, access.ideal_wavefronts_per_request
-    else:
-        unit, got, ideal = "sector", access.sectors_per_request, access.ideal_sectors_per_request
+    unit = "wavefront" if access.space is Space.SHARED else "sector"
     size = f"{access.bytes} byte{'s' if access.bytes != 1 else ''} a lane"
     if access.space is Space.CONSTANT and access.addresses_per_request is not None:
         many = access.addresses_per_request
@@ -211,12 +208,13 @@ def _counts(access: Access) -> str:
     if access.space is Space.LOCAL:
         held = "an element that a run-time value picks" if access.run_time_index else "the thread's own memory"
         return f"{held.capitalize()}, {size},"
-    if got is None or ideal is None:
+    if access.transactions is None:
         return f"{unit.capitalize()}s per request: not known, {size},"
-    verdict = f"**{number(got)} {unit}{'s' if got != 1 else ''} per request**"
+    got, ideal = access.transactions
+    verdict = f"**{number(got)} {unit}{'s' if got != 1 else ''}/request**"
     lanes = "" if access.active_lanes == WARP else f", {number(access.active_lanes)} active lanes"
     lanes += f", {access.basis.value}" if access.basis in (Basis.EMULATED, Basis.MEASURED) else ""
-    compared = f" where {number(ideal)} would do" if got > ideal else ", the fewest possible"
+    compared = f" (ideal {number(ideal)})" if got > ideal else " (ideal)"
     return f"{verdict}{compared}, {size}{lanes},"
 
 
@@ -230,7 +228,7 @@ def _shape_text(launch: Launch) -> str:
     origin = "assumed" if launch.basis is Basis.ASSUMED else "from"
     where = "" if launch.source in ("", "default") else f" {place(launch.source)}"
     if launch.basis is Basis.ASSUMED:
-        return f"block {dims_text(launch.block)} ({origin}{',' + where if where else ': no launch is in sight'})"
+        return f"block {dims_text(launch.block)} ({origin}{',' + where if where else ': no launch found'})"
     return f"block {dims_text(launch.block)} ({origin}{where})" if where else f"block {dims_text(launch.block)}"
 
 
@@ -287,7 +285,7 @@ def _launch_text(kernel: Kernel, launch: Launch) -> str:
 
 def _kernel_text(analysis: Analysis, kernel: Kernel) -> str:
     lines = [f"**Kernel** {code(kernel.name)}", ""]
-    lines += [f"- launched with {_shape_text(launch)}" for launch in kernel.launches] or ["- no launch is in sight"]
+    lines += [f"- launched with {_shape_text(launch)}" for launch in kernel.launches] or ["- no launch found"]
     shared = kernel.shared_bytes
     if kernel.shared_arrays:
         lines.append(f"- shared memory: {'not known' if shared is None else f'{shared:,} bytes'} a block")
@@ -295,7 +293,7 @@ def _kernel_text(analysis: Analysis, kernel: Kernel) -> str:
     lines.append(f"- accesses: {counts[Space.GLOBAL]} global, {counts[Space.SHARED]} shared")
     worst = max((a for a in kernel.accesses if (a.excess or 0.0) > 1.0), key=lambda a: a.excess or 0.0, default=None)
     if worst is not None:
-        lines.append(f"- worst: {code(worst.expression)}, {number(worst.excess or 0.0)} times the fewest transactions")
+        lines.append(f"- worst: {code(worst.expression)}, {number(worst.excess or 0.0)} times the ideal transactions")
     count = sum(1 for finding in analysis.findings if finding.kernel == kernel.name)
     lines.append(f"- {count} finding{'s' if count != 1 else ''}")
     if kernel.incomplete:

@@ -1,4 +1,4 @@
-"""What stands behind an access in the text of a document: how many transactions it costs where fewer would do."""
+"""What stands behind an access in the text of a document: how many transactions it costs, and the fewest."""
 
 from __future__ import annotations
 
@@ -53,12 +53,10 @@ def hints(analysis: Analysis, start: int, end: int) -> Iterator[Hint]:
 
 
 def _words(access: Access) -> str:
-    """`32 wavefronts, 1 would do`, with what the numbers rest on where it is not the text alone."""
-    if access.space is Space.SHARED:
-        unit, got, ideal = "wavefronts", access.wavefronts_per_request, access.ideal_wavefronts_per_request
-    else:
-        unit, got, ideal = "sectors", access.sectors_per_request, access.ideal_sectors_per_request
-    if got is None or ideal is None:
+    """`32 wavefronts/request (ideal 1)`, with what the numbers rest on where it is not the text alone."""
+    if access.transactions is None:
         return ""
+    got, ideal = access.transactions
+    unit = "wavefronts" if access.space is Space.SHARED else "sectors"
     basis = "" if access.basis is Basis.EXACT else f" ({access.basis.value})"
-    return f"{number(got)} {unit}, {number(ideal)} would do{basis}"
+    return f"{number(got)} {unit}/request (ideal {number(ideal)}){basis}"

@@ -57,7 +57,7 @@ def lenses(analysis: Analysis) -> Iterator[Lens]:
 
 
 def profile_words(profile: Profile) -> str:
-    """`Emulated: 804,768 PTX instructions, shared wavefronts 16.2x the fewest, 2 faults`."""
+    """`Emulated: 804,768 PTX instructions, shared wavefronts 16.2x ideal, 2 faults`."""
     from warpwright.editor.profile.view import counts_of, faults_words
     from warpwright.facts.profile import InstructionSet
 
@@ -77,7 +77,7 @@ def _wasted(counts: Counts) -> Iterator[str]:
     for name, pair in (("global sectors", counts.global_sectors), ("shared wavefronts", counts.shared_wavefronts)):
         ratio = excess(pair)
         if ratio is not None and ratio >= _NOTABLE:
-            yield f"{name} {ratio:.1f}x the fewest"
+            yield f"{name} {ratio:.1f}x ideal"
 
 
 def text_words(kernel: Kernel) -> str:
@@ -86,4 +86,4 @@ def text_words(kernel: Kernel) -> str:
     if worst is None or (worst.excess or 0.0) < _NOTABLE:
         return ""
     unit = "wavefronts" if worst.space is Space.SHARED else "sectors"
-    return f"up to {number(round(worst.excess or 0.0, 1))}x the fewest {unit} (from the text)"
+    return f"up to {number(round(worst.excess or 0.0, 1))}x excess {unit} (static)"

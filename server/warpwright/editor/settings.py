@@ -233,7 +233,7 @@ SETTINGS: tuple[Setting, ...] = (
         "block",
         values.block,
         "one to three positive extents of at most 1024 threads in all, such as [32, 8]",
-        "The block shape to assume where no launch is in sight, such as `[32, 8]`.",
+        "The block shape to assume where no launch is found, such as `[32, 8]`.",
         {"type": ["array", "integer", "null"], **_SHAPE},
     ),
     Setting(
@@ -272,7 +272,7 @@ SETTINGS: tuple[Setting, ...] = (
         "severities",
         values.severities,
         "an object of rules and one each of " + ", ".join(f'"{each}"' for each in values.SEVERITIES),
-        'How much findings of a rule or a group matter, such as `{"bank-conflict": "error"}`: '
+        'Severity override per rule or group, such as `{"bank-conflict": "error"}`: '
         + ", ".join(f'`"{each}"`' for each in values.SEVERITIES)
         + ". A rule's own entry holds over its group's.",
         {"type": "object", "additionalProperties": {"type": "string", "enum": list(values.SEVERITIES)}},
@@ -292,11 +292,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _at_most(
         "optimizeSeconds",
-        "The longest that *Optimize*, *Reduce memory*, *Fix*, *Fix all* or *Generate* may take.",
+        "Timeout of *Optimize*, *Reduce memory*, *Fix*, *Fix all* and *Generate*, in seconds.",
     ),
     _at_most(
         "verifySeconds",
-        "The longest that verifying one quick fix, or one comparison of *Verify*, may take.",
+        "Timeout for verifying one quick fix, or one comparison of *Verify*, in seconds.",
     ),
     _choice(
         "compile",
@@ -307,22 +307,21 @@ SETTINGS: tuple[Setting, ...] = (
         "architectures",
         values.architectures,
         'a list of architectures such as ["sm_80", "sm_90"]',
-        'Those that it compiles for, such as `["sm_80", "sm_90"]`; empty is the one of `arch`.',
+        'GPU architectures compiled in the background, such as `["sm_80", "sm_90"]`; empty is the one of `arch`.',
         pattern=f"^{values.ARCH.pattern}$",
     ),
-    _at_most("compileSeconds", "The longest that it may take for one architecture."),
-    _switch("codeLens", "Say above each kernel what is known of it and what can be done with it."),
-    _switch("inlayHints", "Say behind each access that costs more transactions than it must how many."),
+    _at_most("compileSeconds", "Compile timeout per architecture, in seconds."),
+    _switch("codeLens", "Show code lenses above kernels."),
+    _switch("inlayHints", "Show the transactions of wasteful accesses as inlay hints."),
     Setting(
         "workspaceFiles",
         values.count,
         "a number of files, or 0",
-        "Of the files with kernels that are not open, look at so many in each folder of the workspace and show their "
-        "findings; 0 is none.",
+        "Maximum number of unopened files to analyse per workspace folder (0: off).",
         {"type": "integer", "minimum": 0},
     ),
-    _switch("ghostText", "Show kernels for comments that ask for one, once they were compiled and compared."),
-    _at_most("ghostTextSeconds", "The longest that a kernel for a comment may take."),
+    _switch("ghostText", "Suggest kernels for comments as ghost text, once compiled and compared."),
+    _at_most("ghostTextSeconds", "Timeout for a ghost-text kernel, in seconds."),
 )
 """All of them, in the order in which an editor shows them."""
 

@@ -123,7 +123,7 @@ class Overlap:
 
 
 def known_overlaps(kernel: Kernel) -> tuple[Overlap, ...]:
-    """The pointers that some launch in sight hands the same elements, or may, through whatever functions it is
+    """The pointers that some launch found hands the same elements, or may, through whatever functions it is
     reached; what is certain comes first."""
     names = [p.name for p in kernel.parameters]
     found = _overlaps(tuple(kernel.sources.values()), kernel.name, tuple(p.is_pointer for p in kernel.parameters))

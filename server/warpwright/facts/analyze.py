@@ -267,7 +267,7 @@ def _interpreted(
 def _uneven_barriers(
     unit: Unit, text: FunctionText, function: ir.Function, index: int, sites: list[LaunchSite]
 ) -> list[Barrier]:
-    """The barriers that split a block when the sizes that the text does not give are no multiple of anything.
+    """The barriers that split a block when the sizes that the text does not give are not a multiple of anything.
 
     `if (i < n) { ...; __syncthreads(); }` is uniform for n = 4096 and not for 4093; a bound that the kernel itself
     rounds up to whole blocks is uniform for both. `sites` are the kernel's launches under such sizes.
@@ -276,7 +276,7 @@ def _uneven_barriers(
     site = sites[index] if index < len(sites) else None
     recorder = Recorder()
     run_warps(unit, function, site.launch if site is not None else _assumed_launch(unit, text), site, recorder)
-    reason = f"a size that is no multiple of the block, such as {UNEVEN_EXTENT}, splits it"
+    reason = f"a size that is not a multiple of the block, such as {UNEVEN_EXTENT}, splits it"
     return [
         replace(barrier, basis=Basis.ASSUMED, reason=reason)
         for barrier in recorder.barrier_facts()
@@ -344,7 +344,7 @@ def _template_bindings(text: FunctionText, site: LaunchSite | None) -> dict[str,
 
 
 def _assumed_launch(unit: Unit, text: FunctionText) -> Launch:
-    """The shape taken where no launch is in sight: the user's, that of __launch_bounds__, or one of its dimensions."""
+    """The shape taken where no launch is found: the user's, that of __launch_bounds__, or one of its dimensions."""
     grid: tuple[None, None, None] = (None, None, None)
     if (block := unit.assume.block_of(text.name)) is not None:
         return Launch(grid, block, None, Basis.ASSUMED, _SETTINGS)

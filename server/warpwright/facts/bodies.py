@@ -43,7 +43,7 @@ DOUBLE_CONSTANTS = frozenset((
     "M_E", "M_LOG2E", "M_LOG10E", "M_LN2", "M_LN10", "M_PI", "M_PI_2", "M_PI_4", "M_1_PI", "M_2_PI", "M_2_SQRTPI",
     "M_SQRT2", "M_SQRT1_2",
 ))  # fmt: skip
-"""Macros of <math.h>, whose definitions are not in sight; none is a float exactly."""
+"""Macros of <math.h>, whose definitions are not found; none is a float exactly."""
 _LOADS = frozenset(("__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"))
 
 

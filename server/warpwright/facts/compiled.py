@@ -86,7 +86,7 @@ def occupancies(kernel: Kernel) -> Iterator[LaunchOccupancy]:
 def occupancy_of(kernel: Kernel, launch: Launch, resources: KernelResources) -> LaunchOccupancy | None:
     """None where the block, the dynamic shared memory, the host's preference for it or the architecture is not known.
 
-    A launch that is not in sight is taken to give no dynamic shared memory to a kernel that declares none.
+    A launch that is not found is taken to give no dynamic shared memory to a kernel that declares none.
     """
     dynamic = launch.dynamic_shared_bytes
     if dynamic is None and launch.span is None and not any(array.dynamic for array in kernel.shared_arrays):

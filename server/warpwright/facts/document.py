@@ -35,7 +35,7 @@ def _place(kernel: Kernel) -> tuple[str, int]:
 
 
 def _is_launched(kernel: Kernel) -> bool:
-    """Whether a launch of the kernel is in sight, so that no shape had to be assumed."""
+    """Whether a launch of the kernel is found, so that no shape had to be assumed."""
     return any(launch.span is not None for launch in kernel.launches)
 
 
@@ -206,14 +206,13 @@ def dims_text(dims: tuple[int | None, int | None, int | None]) -> str:
 def access_text(access: Access) -> str:
     """An access in words: what it costs, against the fewest possible, the basis and the reason."""
     head = f"{access.space.value} {access.kind.value} of {access.bytes} bytes"
-    if access.space is Space.SHARED and access.wavefronts_per_request is not None:
+    if access.space is Space.CONSTANT and access.addresses_per_request is not None:
+        count = f"{counted(access.addresses_per_request, 'address', 'es')} (ideal 1)"
+    elif access.transactions is not None:
+        got, ideal = access.transactions
         count = (
-            f"{counted(access.wavefronts_per_request, 'wavefront')} (fewest {access.ideal_wavefronts_per_request:g})"
+            f"{counted(round(got, 3), 'wavefront' if access.space is Space.SHARED else 'sector')} (ideal {ideal:.4g})"
         )
-    elif access.space is Space.CONSTANT and access.addresses_per_request is not None:
-        count = f"{counted(access.addresses_per_request, 'address', 'es')} (fewest 1)"
-    elif access.sectors_per_request is not None:
-        count = f"{counted(access.sectors_per_request, 'sector')} (fewest {access.ideal_sectors_per_request:g})"
     else:
         return f"{head}: {access.basis.value}: {access.why}"
     return f"{head}: {count}, {access.basis.value}: {access.why}"

@@ -161,9 +161,9 @@ def cause_words(now: Footprint) -> str:
     """What keeps more blocks out: the resources that run out together.
 
     >>> cause_words(Footprint("sm_90", 66, 0, 256))
-    '66 registers per thread leave room for 3 blocks of 256 threads'
+    '66 registers per thread allow 3 blocks of 256 threads'
     >>> cause_words(Footprint("sm_90", 40, 34 << 10, 256))
-    '40 registers per thread and 34 KB of shared memory per block leave room for 6 blocks of 256 threads'
+    '40 registers per thread and 34 KB of shared memory per block allow 6 blocks of 256 threads'
     >>> cause_words(Footprint("sm_90", 16, 0, 32))
     'it holds 32 blocks, here of 1 warp'
     >>> cause_words(Footprint("sm_90", 16, 0, 640))
@@ -180,7 +180,7 @@ def cause_words(now: Footprint) -> str:
     if now.carveout < 100 and "shared memory" in occupied.limiters:
         parts.append("the host's preference for L1 cache")
     if parts:
-        return f"{' and '.join(parts)} leave room for {blocks} of {now.threads} threads"
+        return f"{' and '.join(parts)} allow {blocks} of {now.threads} threads"
     if "blocks" in occupied.limiters:
         warps = -(-now.threads // WARP)
         return f"it holds {blocks}, here of {warps} warp{'s' if warps != 1 else ''}"

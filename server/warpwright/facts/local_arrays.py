@@ -98,7 +98,7 @@ def _why(array: LocalArray, uses: list[LocalUse]) -> str:
     # What one iteration writes and reads again stays in registers, and so do elements that are named one by one.
     moving = [use for use in uses if not use.fixed]
     if size > REGISTER_BYTES and (any(use.dynamic for use in moving) or len({use.loop for use in moving}) > 1):
-        return f"{array.name} has {size} bytes, more than a thread's registers hold: it lies in local memory"
+        return f"Local array `{array.name}` of {size} bytes exceeds the register file of a thread"
     dynamic = {(use.span.path, use.span.start) for use in uses if use.dynamic}
     if not dynamic:
         return ""
@@ -108,7 +108,7 @@ def _why(array: LocalArray, uses: list[LocalUse]) -> str:
     looped = any(use.dynamic and use.in_loop for use in uses)
     narrow = element.kind != "struct" and element.size != 4 and size > (element.size or 0)
     if narrow or (size > 4 * SELECTED_WORDS and (looped or len(dynamic) > 1)):
-        return f"{array.name} is indexed by run-time values: it lies in local memory"
+        return f"Local array `{array.name}` is indexed by run-time values, so it lives in local memory"
     return ""
 
 

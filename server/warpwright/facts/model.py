@@ -123,7 +123,7 @@ class HostLoop:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One `kernel<<<grid, block, shared, stream>>>(...)`, or the shape assumed where no launch is in sight.
+    """One `kernel<<<grid, block, shared, stream>>>(...)`, or the shape assumed where no launch is found.
 
     `span` is the whole call expression, None for an assumed shape. `source` says where the shape comes from, as
     `a.cu:41`, or `default`, or `__launch_bounds__`. `checked` is true where the launch's error is read afterwards.
@@ -170,7 +170,7 @@ class Access:
     `addresses_per_request` is how many different addresses the active lanes want. `loop_step` is by how many bytes
     every active lane's address moves from one iteration of the innermost loop to the next: 0 where it stays, None where
     there is no loop or the lanes or iterations differ; `iterations` is how often one run of that loop comes here.
-    `misaligned` is a request with an address that is no multiple of the access's size, which faults; None where none
+    `misaligned` is a request with an address that is not a multiple of the access's size, which faults; None where none
     is known. `structure` is what the array's elements are, None where they are numbers; `value_bytes` is the size of
     the value that is read or written, which moves in pieces of `bytes`, and `type` its name, such as "float".
     `by_thread` is false where nothing of the address depends on the thread within its block, which the compiler sees
@@ -212,13 +212,21 @@ class Access:
     def excess(self) -> float | None:
         """Transactions over the fewest possible; 1.0 is perfect. None where nothing was counted or another access
         does this one's work."""
-        if self.joined:
-            return None
+        counts = self.transactions if not self.joined else None
+        return counts[0] / counts[1] if counts is not None and counts[1] else None
+
+    @property
+    def transactions(self) -> tuple[float, float] | None:
+        """Wavefronts of shared memory, else sectors, of a request with a lane on, and the fewest: the numbers of an
+        access that people are shown, wherever it is. None where nothing was counted."""
         if self.space is Space.SHARED:
             got, ideal = self.wavefronts_per_request, self.ideal_wavefronts_per_request
         else:
             got, ideal = self.sectors_per_request, self.ideal_sectors_per_request
-        return got / ideal if got is not None and ideal else None
+        if got is None or ideal is None:
+            return None
+        busy = 1 - self.idle if self.idle < 1 else 1
+        return got / busy, ideal / busy
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,25 +89,25 @@ def _why(tally: AccessTally, counts: Counts, answered: bool) -> str:
     if not answered:
         if BASES[max(tally.uncounted_basis, DATA)] is Basis.DATA_DEPENDENT:
             return "the address is read from memory"
-        return "the address could not be followed"
+        return "the address could not be evaluated"
     if counts.worst_lanes is None:
         return ""
     why = describe(counts.worst_lanes.addresses, counts.worst_width, tally.space, tally.basis == ASSUMED)
     if counts is tally.led:
-        return f"{why}; done by the access in line {tally.leads[0].span.line}"
+        return f"{why}; served by the access in line {tally.leads[0].span.line}"
     if max(counts.widths) > tally.size:
-        why += f"; neighbouring accesses are merged into one of {max(counts.widths)} bytes"
+        why += f"; adjacent accesses are vectorized into one of {max(counts.widths)} bytes"
     idle = tally.idle / (counts.requests + tally.idle)
-    return f"{why}; a predicate leaves no lane on in {idle:.0%} of the requests" if idle >= 0.005 else why
+    return f"{why}; {idle:.0%} of requests are fully predicated off" if idle >= 0.005 else why
 
 
 def describe(addresses: tuple[int | None, ...], size: int, space: Space, assumed: bool = False) -> str:
     """The pattern of a request's addresses in words; `assumed` where a value in them is not in the text.
 
     >>> describe(tuple(128 * lane for lane in range(32)), 4, Space.SHARED)
-    'neighbouring lanes are 32 elements (128 bytes) apart: all on one bank'
+    'lane stride 32 elements (128 B): all on one bank'
     >>> describe(tuple(4 * lane for lane in range(32)), 4, Space.GLOBAL)
-    'neighbouring lanes are adjacent'
+    'consecutive lanes are contiguous'
     """
     on = [a for a in addresses if a is not None]
     steps = {b - a for a, b in pairwise(on)}
@@ -116,22 +116,22 @@ def describe(addresses: tuple[int | None, ...], size: int, space: Space, assumed
     if steps == {0}:
         return "all lanes share one address"
     if steps == {-size}:
-        return "neighbouring lanes are adjacent, the last lane first"
+        return "consecutive lanes are contiguous, in reverse"
     if steps == {size}:
-        start = "" if space is Space.SHARED or on[0] % SECTOR_BYTES == 0 else ", but do not start at a 32-byte sector"
-        return f"neighbouring lanes are adjacent{start}"
+        start = "" if space is Space.SHARED or on[0] % SECTOR_BYTES == 0 else ", but not sector-aligned"
+        return f"consecutive lanes are contiguous{start}"
     words = {(a + byte) // BANK_BYTES % BANKS for a in on for byte in range(0, size, BANK_BYTES)}
     bank = "" if space is not Space.SHARED else ": all on one bank" if len(words) == 1 else f": on {len(words)} banks"
     if len(steps) == 1:
         step = steps.pop()
         if assumed and step % (ASSUMED_EXTENT * size) == 0:
-            return f"neighbouring lanes are a run-time distance apart (counted for {abs(step) // size} elements){bank}"
-        unit = f"{abs(step) // size} elements ({abs(step)} bytes)" if step % size == 0 else f"{abs(step)} bytes"
-        return f"neighbouring lanes are {unit} apart{bank}"
+            return f"lane stride is a run-time value (assumed {abs(step) // size} elements){bank}"
+        unit = f"{abs(step) // size} elements ({abs(step)} B)" if step % size == 0 else f"{abs(step)} B"
+        return f"lane stride {unit}{bank}"
     distinct = len(set(on))
     if distinct < len(on):
-        return f"{len(on)} lanes want {distinct} different addresses{bank}"
-    return f"the lanes' addresses follow no single stride{bank}"
+        return f"{distinct} distinct addresses for {len(on)} lanes{bank}"
+    return f"irregular lane addresses{bank}"
 
 
 def branch_fact(tally: BranchTally, launch: int) -> Branch:

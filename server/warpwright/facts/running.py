@@ -124,8 +124,8 @@ class _Run:
         return interpreter
 
     def drifts(self, block: Dim3, budget: int) -> dict[Key, list[int]]:
-        """By how many bytes each access moves from this block to the next along each axis, where that is no multiple of
-        a sector: blocks inside of the grid differ in alignment then. They are compared by their first warp."""
+        """By how many bytes each access moves from this block to the next along each axis, where that is not a multiple
+        of a sector: blocks inside of the grid differ in alignment then. They are compared by their first warp."""
         if all(count is not None and count <= 2 for count in self.launch.grid):
             return {}
         if budget < 2 * LEAST_STEPS:  # of so many kernels, blocks are not compared

@@ -56,7 +56,7 @@ async def _rule_at(ls: Server, argument: Any) -> str:
         found = here or [f for f in findings if f.span.line <= line <= f.span.end_line]
         if found:
             return min(found, key=lambda f: f.span.end - f.span.start).rule
-    raise WorkError("There is no finding here: put the cursor on one.")
+    raise WorkError("No finding at the cursor.")
 
 
 def _result(status: str, message: str, page: str | None = None) -> Json:

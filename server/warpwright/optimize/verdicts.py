@@ -27,7 +27,7 @@ def why_none(reports: Sequence[Report], goal: str, stopped: bool) -> str:
     'The only candidate is correct and no faster. The search was stopped before it had ended.'
     >>> unknown = Report(Status.NOT_RUN, reason="How to run f is not known.")
     >>> why_none([unknown, unknown], "speed", False)
-    'None of the 2 candidates could be run, so nothing is proved and nothing offered. How to run f is not known.'
+    'None of the 2 candidates could be run, so none is verified and none offered. How to run f is not known.'
     """
     end = " The search was stopped before it had ended." if stopped else ""
     if not reports:
@@ -40,7 +40,7 @@ def why_none(reports: Sequence[Report], goal: str, stopped: bool) -> str:
     if len(reasons) == 1 and (reason := reasons.pop()):
         which = "The only candidate" if len(reports) == 1 else f"None of the {len(reports)} candidates"
         could = "could not" if len(reports) == 1 else "could"
-        return f"{which} {could} be run, so nothing is proved and nothing offered. {reason}{end}"
+        return f"{which} {could} be run, so none is verified and none offered. {reason}{end}"
     verdicts = Counter(_verdict(report, goal) for report in reports).most_common()
     if len(reports) == 1:
         return f"The only candidate {verdicts[0][0][0]}.{end}"

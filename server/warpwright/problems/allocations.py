@@ -72,7 +72,7 @@ class Allocations:
         return False
 
     def elements(self, source: Source, function: Node | None, text: str, bytes_each: int) -> Expression | None:
-        """The elements behind the pointer that `text` is in a host function; None where no allocation is in sight.
+        """The elements behind the pointer that `text` is in a host function; None where no allocation is found.
 
         Raises ExpressionError for one whose size cannot be followed.
         """

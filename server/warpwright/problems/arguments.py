@@ -182,7 +182,7 @@ class ArgumentReader:
             return LackingError(f"`{name}` holds addresses, which cannot be filled in")
         for parameter in self.text.open_types if hasattr(self, "text") else ():
             if re.search(rf"\b{re.escape(parameter)}\b", declared):
-                return LackingError(f"`{name}` is of the type `{parameter}`, which no launch in sight gives")
+                return LackingError(f"`{name}` is of the type `{parameter}`, which no launch found gives")
         return LackingError(f"`{name}` is declared as `{declared}`, which cannot be filled in")
 
     # Values ---------------------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ class ArgumentReader:
         settled = substitute(renamed, others)
         known = {*symbols, *(f"{dim}.{axis}" for dim in ("gridDim", "blockDim") for axis in "xyz")}
         if unknown := sorted(names(settled) - known):
-            raise ExpressionError(f"`{unknown[0]}` has no value in sight")
+            raise ExpressionError(f"`{unknown[0]}` has no value that is known")
         return settled
 
     def whole_numbers(self) -> Mapping[str, Expression]:

@@ -1,4 +1,4 @@
-"""The block and the grid that a kernel's text asks for where no launch of it is in sight.
+"""The block and the grid that a kernel's text asks for where no launch of it is found.
 
 Kernels of tiles hold only for one block, and say which in the way that they number their threads:
 

@@ -1,7 +1,7 @@
 """What the conditions around a launch say of host variables, and which launches they keep from being reached.
 
 Example: of `if (threads == 512) k<512><<<grid, threads>>>(x); else k<256><<<grid, threads>>>(x);` in a function that is
-called with 256 the second alone is reached, with a block of 256; in one of which no call is in sight the first is
+called with 256 the second alone is reached, with a block of 256; in one of which no call is found the first is
 reached with a block of 512.
 """
 

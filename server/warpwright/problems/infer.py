@@ -285,7 +285,7 @@ class _Finder:
             if launch is None and self.kernel.launches[0].source == "default":
                 x, y, z = text_block(self.text.function, reach.arrays, (x, y, z))
             threads = " x ".join(str(part) for part in (x, y, z) if part > 1) or "1"
-            why = "no launch of it is in sight" if launch is None else "the text does not say the launch's block"
+            why = "no launch of it is found" if launch is None else "the text does not say the launch's block"
             self._guess_launch(f"{why}; blocks of {threads} threads were taken")
         return str(x), str(y), str(z)
 
@@ -311,7 +311,7 @@ class _Finder:
                     reach.coverage.blocks.setdefault(axis, blocks)
         body = self.kernel.source.node_code(self.text.text.node)
         grid, more = covering_grid(reach.coverage, (x, y, z), body)
-        why = "no launch of it is in sight" if self.site is None else "the grid of its launch cannot be followed"
+        why = "no launch of it is found" if self.site is None else "the grid of its launch cannot be followed"
         how = "as many blocks as its guards ask for" if not more else "as many blocks as the symbol `blocks` says"
         self.notes.append(f"{why}; {how} were taken")
         if self.site is not None:

@@ -27,7 +27,7 @@ _ZERO = re.compile(r"0+(?:\.0*)?[fF]?|\.0+[fF]?")
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A block of `block` threads, `fewer` times fewer in y, computes `extents` elements in x and in y. `lanes`
-    neighbouring threads take neighbouring elements along the axis `fast`; the tiles are `depth` steps deep."""
+    consecutive threads take consecutive elements along the axis `fast`; the tiles are `depth` steps deep."""
 
     block: tuple[int, int]
     fewer: int

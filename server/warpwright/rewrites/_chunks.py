@@ -62,8 +62,8 @@ class Chunk:
 
 
 def one_for_block(indices: Indices, name: str) -> bool:
-    """Whether a name means one value for all threads of a block that differ in threadIdx.x alone, while it is in
-    sight."""
+    """Whether a name means one value for all threads of a block that differ in threadIdx.x alone, in its
+    scope."""
     if "." in name:
         return name != THREAD
     read = indices.named(name)

@@ -225,7 +225,7 @@ def host_launches(kernel: Kernel) -> list[Launch]:
 
 
 def unseen_launch(kernel: Kernel) -> str:
-    """Why the kernel may be launched in a way that is not in sight; empty where every use of its name is a launch.
+    """Why the kernel may be launched in a way that is not found; empty where every use of its name is a launch.
 
     Example: `cudaLaunchKernel((void *)transpose, ...)`, or a pointer to the kernel that is handed on. A call without a
     grid is of another function, and a local variable may have the kernel's name.
@@ -234,7 +234,7 @@ def unseen_launch(kernel: Kernel) -> str:
     if len(functions_of(source).get(kernel.name, [])) > 1:
         return f"{kernel.name} is defined more than once in this file, so which of them a launch means is not certain."
     if macros := macros_naming(source, re.compile(rf"\b{re.escape(kernel.name)}\b")):
-        return f"The macro {macros[0]} names {kernel.name}, so not all of its launches are in sight."
+        return f"The macro {macros[0]} names {kernel.name}, so not all of its launches are found."
     for use in descendants(source.root, "identifier", "type_identifier"):  # the second in `run<transpose>(...)`
         if source.node_text(use) != kernel.name:
             continue
@@ -250,9 +250,7 @@ def unseen_launch(kernel: Kernel) -> str:
             continue
         if launch_configuration(parent) is None:
             line = source.position(use.start_byte)[0]
-            return (
-                f"{kernel.name} is used at line {line} other than by a launch, so not all of its launches are in sight."
-            )
+            return f"{kernel.name} is used at line {line} other than by a launch, so not all of its launches are found."
     return ""
 
 

@@ -12,7 +12,7 @@ MANY = 128
 
 def walked_together(kernel: Kernel) -> list[Access]:
     """The loads of a long loop of which all lanes want one address, then the next, where lanes that shared the loop
-    would load neighbouring elements of all that it walks over; none where the launch has threads enough without."""
+    would load consecutive elements of all that it walks over; none where the launch has threads enough without."""
     for launch in kernel.launches:
         x, y, z = launch.grid
         if None not in (x, y, z) and (launch.threads or 0) * (x or 0) * (y or 0) * (z or 0) >= THREADS:
@@ -39,6 +39,6 @@ def explanation_of_few(done: str, changed: str) -> str:
     return (
         "Each thread went round a long loop alone, over the same elements as its neighbours, and there are too few "
         f"threads to fill a large GPU. Now {WARP} lanes share the loop of one, each every {WARP}nd iteration, and "
-        f"load neighbouring elements.{done} {WARP} times as many blocks are launched. Where there are "
+        f"load consecutive elements.{done} {WARP} times as many blocks are launched. Where there are "
         f"threads enough already, as {THREADS} are on a large GPU, little or nothing is gained.{changed}"
     )

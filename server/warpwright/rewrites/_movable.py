@@ -88,11 +88,11 @@ def hidden_by(source: Source, text: str) -> str:
 def block_of_all_launches(kernel: Kernel) -> Dim3 | str:
     """The block that every launch has, or the reason why that is not certain.
 
-    All launches have to be in sight: the kernel is named by nothing but launches, and does not stand in a header.
+    All launches have to be found: the kernel is named by nothing but launches, and does not stand in a header.
     """
     shape = block_of_launches_in_sight(kernel)
     if not isinstance(shape, str) and is_header(kernel.source):
-        return f"{kernel.name} stands in a header, so not all of its launches are in sight."
+        return f"{kernel.name} stands in a header, so not all of its launches are found."
     return shape
 
 
@@ -100,7 +100,7 @@ def block_of_launches_in_sight(kernel: Kernel) -> Dim3 | str:
     """The same, where a kernel in a header may have other launches: who asks says what is assumed of them."""
     launches = host_launches(kernel)
     if not launches:
-        return f"No launch of {kernel.name} is in sight, and the new code fits one shape of block."
+        return f"No launch of {kernel.name} is found, and the new code fits one shape of block."
     if reason := unseen_launch(kernel):
         return reason
     shapes: set[Dim3] = set()

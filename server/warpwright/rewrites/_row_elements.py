@@ -201,7 +201,9 @@ def multiples(kernel: Kernel, row: Row, line: Line, launches: list[Launch], fact
         if not known:
             if line.array.is_stored:
                 text = kernel.source.node_text(line.index)
-                raise NoMatchError(f"Where the row of `{line.array.name}[{text}]` starts is no multiple of {factor}.")
+                raise NoMatchError(
+                    f"Where the row of `{line.array.name}[{text}]` starts is not a multiple of {factor}."
+                )
             return None
         bound = kernel.source.node_text(row.elements.bound)
         wanted[bound if bound in known else known[0]] = None

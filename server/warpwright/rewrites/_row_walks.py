@@ -343,7 +343,7 @@ def _makes_pointer(use: Node) -> bool:
 
 
 def walking(kernel: Kernel, strided: float, fewest: int) -> list[Access]:
-    """The accesses with which each lane walks along neighbouring elements far from those of the others."""
+    """The accesses with which each lane walks along consecutive elements far from those of the others."""
     return [
         access
         for access in kernel.accesses

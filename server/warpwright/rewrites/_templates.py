@@ -29,7 +29,7 @@ def written_as(kernel: Kernel, name: str, resolved: str) -> str:
 
 
 def is_launched_alike(kernel: Kernel, declared: str) -> bool:
-    """Whether all launches in sight give a type of the template's the same known number type."""
+    """Whether all launches found give a type of the template's the same known number type."""
     place = _place(kernel, declared)
     written = [
         template_arguments(launch.span.code.partition("<<<")[0])

@@ -26,7 +26,7 @@ def launched_blocks(kernel: Kernel) -> list[Dim3] | str:
     """The block shapes of every launch, each once; a reason where they are not all known."""
     launches = host_launches(kernel)
     if not launches:
-        return f"No launch of {kernel.name} is in sight, so which threads a block has is not known."
+        return f"No launch of {kernel.name} is found, so which threads a block has is not known."
     if is_header(kernel.source):
         return f"{kernel.name} is in a header, so other files may launch it with other blocks."
     if reason := unseen_launch(kernel):

@@ -61,7 +61,7 @@ def _is_loop(node: Node) -> bool:
 
 
 def require_reorderable(kernel: Kernel, array: str) -> None:
-    """The elements are numbers, whose operations are commutative, and every use of the array is in sight."""
+    """The elements are numbers, whose operations are commutative, and every use of the array is found."""
     shared = next(a for a in kernel.shared_arrays if a.name == array)
     number = builtin_type(shared.element_type) is not None or _NUMBER_TYPE.fullmatch(shared.element_type)
     if not number:

@@ -78,7 +78,7 @@ from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "accumulate-in-register"
-title = "Sum up in a variable and store once"
+title = "Accumulate in a register and store once"
 goals = ("speed",)
 relies_on = (Reliance.APART,)
 

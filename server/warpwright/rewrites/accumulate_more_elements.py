@@ -89,7 +89,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Span
 
 NAME = "accumulate-more-elements"
-title = "Let each thread put several elements together"
+title = "Accumulate several elements per thread"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.SIZES)
 
@@ -141,7 +141,7 @@ def _rewrite(kernel: Kernel, block: Node, elements: Elements, others: list[Node]
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
     if is_header(source):
-        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
+        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are found.")
     then = elements.guard.child_by_field_name("consequence") or elements.guard
     if reason := unfit_call(kernel, elements.guard):
         raise NoMatchError(reason)

@@ -79,7 +79,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "add-bounds-guard"
-title = "Guard the accesses by the number of elements"
+title = "Add a bounds check"
 goals = ("fix",)
 relies_on = (Reliance.SIZES,)
 
@@ -122,7 +122,7 @@ def _guarded(kernel: Kernel) -> Rewrite:
     source, block = kernel.source, body(kernel)
     launches = host_launches(kernel)
     if block is None or not launches:
-        raise _RefusedError(f"No launch of {kernel.name} is in sight, and it says how many elements there are.")
+        raise _RefusedError(f"No launch of {kernel.name} is found, and it says how many elements there are.")
     for launch in launches:
         if launch.span is None or launch.span.source is not source or call_of(launch) is None:
             raise _RefusedError(f"The launch at {launch.source} is in a macro or in another file than the kernel.")

@@ -44,7 +44,7 @@ A block that needs more registers than a multiprocessor has, which CUDA refuses 
 
 - The file was compiled (`optimize`, `check --compile`, and editors in the background), and registers are what keeps
   another block out, by an eighth of them at most.
-- Every launch is in sight, and the size of its blocks known: CUDA refuses to launch a larger block than is promised.
+- Every launch is found, and the size of its blocks known: CUDA refuses to launch a larger block than is promised.
 
 ## Cost
 
@@ -130,11 +130,11 @@ def _refusal(kernel: Kernel) -> str:
     if any(each.spill_bytes for each in kernel.compiled):
         return f"{kernel.name} spills registers already."
     if not launches:
-        return f"No launch of {kernel.name} is in sight, and a larger block than is promised cannot be launched."
+        return f"No launch of {kernel.name} is found, and a larger block than is promised cannot be launched."
     if reason := unseen_launch(kernel):
         return reason
     if is_header(source):
-        return f"{kernel.name} stands in a header, so not all of its launches are in sight."
+        return f"{kernel.name} stands in a header, so not all of its launches are found."
     unknown = next((launch for launch in launches if launch.basis.value != "exact" or launch.threads is None), None)
     if unknown is not None:
         return f"The block of the launch at {unknown.source} is not known from the text."

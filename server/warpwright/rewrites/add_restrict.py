@@ -24,7 +24,7 @@ __global__ void square(float *__restrict__ out, const float *__restrict__ in, in
 
 ## Assumes
 
-No launch hands the kernel two pointers to the same memory, where it stores through one of them. The launches in sight
+No launch hands the kernel two pointers to the same memory, where it stores through one of them. The launches found
 are looked at; whether pointers of different names overlap is not known.
 
 ## Cost

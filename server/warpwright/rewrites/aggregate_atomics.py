@@ -49,7 +49,7 @@ an atomic on the function's own shared memory is treated the same.
 
 - The address is the same for all threads of a block and all the time: it is made of parameters, constants and blockIdx
   alone. What the atomic returns is not used, and the kernel uses what lies at the address nowhere near.
-- The blocks of all launches, which are in sight, have a multiple of 32 threads.
+- The blocks of all launches, which are found, have a multiple of 32 threads.
 - Every thread comes to the statement at the kernel's outermost level in which the atomic stands.
 
 ## Cost
@@ -101,7 +101,7 @@ from warpwright.syntax.nodes import ancestors, descendants, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "aggregate-atomics"
-title = "Add up within the block first"
+title = "Reduce within the block before the atomic"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK, Reliance.APART, Reliance.SHARED)
 
@@ -281,7 +281,9 @@ def _require_blocks(kernel: Kernel) -> None:
         if launch.basis is not Basis.EXACT or threads is None:
             raise NoMatchError(f"The block of the launch at {launch.source} is not known from the text.")
         if threads % WARP:
-            raise NoMatchError(f"The block at {launch.source} has {threads} threads, which is no multiple of {WARP}.")
+            raise NoMatchError(
+                f"The block at {launch.source} has {threads} threads, which is not a multiple of {WARP}."
+            )
 
 
 def _require_one_address(kernel: Kernel, block: Node, found: AtomicSum, early: list[Node]) -> None:

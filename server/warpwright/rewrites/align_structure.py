@@ -111,7 +111,7 @@ def _aligned(kernel: Kernel, access: Access, found: list[Access]) -> Rewrite:
     members = _members(indices_of(kernel, None), node, name)
     width = next((w for w in WIDTHS if structure.bytes % w == 0), 0)
     if not width:
-        raise NoMatchError(f"A {name} has {structure.bytes} bytes, which is no multiple of 8.")
+        raise NoMatchError(f"A {name} has {structure.bytes} bytes, which is not a multiple of 8.")
     if structure.align >= width:
         raise NoMatchError(f"{name} is aligned to {structure.align} bytes already.")
     _require_whole(source, node, name)

@@ -87,7 +87,7 @@ from warpwright.syntax.nodes import descendants, enclosing, launch_configuration
 from warpwright.syntax.source import Source, Span
 
 NAME = "batch-launches"
-title = "Launch once for all iterations"
+title = "Batch the launches of the loop into one"
 goals = ("speed",)
 relies_on = ()
 
@@ -132,7 +132,7 @@ def _batched(kernel: Kernel, launch: Launch, call: Node) -> Rewrite:
     times = f"{rows:,} launches" if rows is not None else f"`{source.node_text(loop.count)}` launches"
     return Rewrite(
         rewrite=NAME,
-        title=f"Launch {kernel.name} once for all iterations",
+        title=f"Batch the launches of {kernel.name} into one",
         source=source,
         edits=edits,
         explanation=(

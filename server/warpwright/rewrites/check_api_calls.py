@@ -100,7 +100,7 @@ from warpwright.syntax.nodes import ancestors, descendants, enclosing, function_
 from warpwright.syntax.source import Source, Span
 
 NAME = "check-api-calls"
-title = "Check the calls of CUDA"
+title = "Check the CUDA API calls"
 goals = ("fix",)
 relies_on = ()
 
@@ -130,7 +130,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return Rewrite(
         rewrite=NAME,
-        title=f"Check {len(calls)} call{'s' if len(calls) > 1 else ''} of CUDA",
+        title=f"Check {len(calls)} CUDA API call{'s' if len(calls) > 1 else ''}",
         source=source,
         edits=tuple(edits),
         explanation=(

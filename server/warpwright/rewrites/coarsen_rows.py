@@ -112,7 +112,7 @@ from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Span
 
 NAME = "coarsen-rows"
-title = "Give each thread several rows"
+title = "Coarsen: several rows per thread"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.SIZES)
 
@@ -150,7 +150,7 @@ def _require_gain(kernel: Kernel, block: Node) -> None:
         for array in sorted(stored):
             if load == array or not {load, array} & apart:
                 raise NoMatchError(
-                    f"Nothing to gain: as far as the compiler knows a store to {array} may change {load}, so it would "
+                    f"Nothing to gain: the compiler must assume that a store to {array} may change {load}, so it would "
                     "load one row after the other."
                 )
     for launch in host_launches(kernel):

@@ -1,4 +1,4 @@
-"""Give each thread several elements, so that more loads are on their way at a time and fewer blocks have to start.
+"""Coarsen: several elements per thread, so that more loads are in flight and fewer blocks have to start.
 
 ## Before
 
@@ -104,7 +104,7 @@ from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "coarsen-threads"
-title = "Give each thread several elements"
+title = "Coarsen: several elements per thread"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.SIZES)
 
@@ -159,7 +159,7 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices, count: int) -> Rewri
         source,
         (_loop(source, block, per_element, way), *edits),
         f"A thread of {kernel.name} did one element and ended. Now it does {count}, a {way.apart} apart: their loads "
-        "are issued together where nothing is stored in between that may change them, and neighbouring lanes still use "
+        "are issued together where nothing is stored in between that may change them, and consecutive lanes still use "
         f"neighbouring addresses. {way.said} Each thread may need more registers.",
     )
 
@@ -271,7 +271,7 @@ def _count(kernel: Kernel) -> int:
     for load, array in ((load, a.array or "") for load in sorted(loads) for a in stored):
         if widest > BYTES // 4 and (load == array or not {load, array} & apart):
             raise NoMatchError(
-                f"Nothing to gain: a thread moves {widest} bytes at a time, and as far as the compiler knows a store "
+                f"Nothing to gain: a thread moves {widest} bytes at a time, and the compiler must assume that a store "
                 f"to {array} may change {load}, so that it would load one element after the other."
             )
     return ELEMENTS

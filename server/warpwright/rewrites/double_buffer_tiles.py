@@ -110,7 +110,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "double-buffer-tiles"
-title = "Load the next tile meanwhile"
+title = "Double-buffer the tiles"
 goals = ("speed",)
 relies_on = (Reliance.APART, Reliance.SHARED)
 

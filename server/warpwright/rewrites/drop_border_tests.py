@@ -78,7 +78,7 @@ from warpwright.syntax.encoding import decoded
 from warpwright.syntax.source import Source, Span
 
 NAME = "drop-border-tests"
-title = "Work without tests away from the borders"
+title = "Split off the borders: no bounds tests inside"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK,)
 

@@ -73,7 +73,7 @@ from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Span
 
 NAME = "enlarge-grid"
-title = "Launch more blocks"
+title = "Launch a larger grid"
 goals = ("speed",)
 relies_on = (Reliance.APART,)
 

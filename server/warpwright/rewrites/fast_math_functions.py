@@ -75,7 +75,7 @@ from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "fast-math-functions"
-title = "Call the fast versions of functions"
+title = "Use fast-math intrinsics"
 goals = ("speed",)
 relies_on = ()
 

@@ -84,7 +84,7 @@ from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "fewer-merges"
-title = "Let each block take more elements before it merges"
+title = "Process more elements per block before merging"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.SIZES)
 

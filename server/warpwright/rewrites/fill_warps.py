@@ -96,7 +96,7 @@ from warpwright.syntax.nodes import descendants, launch_configuration, uncomment
 from warpwright.syntax.source import Span
 
 NAME = "fill-warps"
-title = "Put one-thread blocks together into warps"
+title = "Merge one-thread blocks into warps"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.PARAMETERS)
 
@@ -127,13 +127,13 @@ def _filled(kernel: Kernel) -> Rewrite:
     held = Footprint(kernel.arch, 0, 0, 1).occupancy.blocks
     return Rewrite(
         rewrite=NAME,
-        title=f"Put {THREADS} one-thread blocks together",
+        title=f"Merge {THREADS} one-thread blocks into warps",
         source=source,
         edits=tuple(edits),
         explanation=(
             f"A block of one thread takes a whole warp, of whose {WARP} lanes {WARP - 1} stay idle, and a "
             f"multiprocessor holds {held} blocks at most: {held} threads at a time. In blocks of {THREADS} all lanes "
-            "work, neighbouring lanes share their requests to memory, there are as many threads at once as the "
+            "work, consecutive lanes share their requests to memory, there are as many threads at once as the "
             "multiprocessor holds, and fewer blocks have to start, of which an H200 was measured to start some 1.6 in "
             "a nanosecond."
         ),

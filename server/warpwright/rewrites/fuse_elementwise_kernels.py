@@ -101,7 +101,7 @@ from warpwright.syntax.nodes import (
 from warpwright.syntax.source import Source, Span
 
 NAME = "fuse-elementwise-kernels"
-title = "Fuse the two element-wise launches"
+title = "Fuse two element-wise kernels"
 goals = ("speed",)
 relies_on = (Reliance.APART,)
 
@@ -181,7 +181,7 @@ def _fused(kernel: Kernel, launch: Launch, call: Node, follower: Node) -> Rewrit
     again = " and ".join(sorted(_loaded_again(first, second)))
     return Rewrite(
         rewrite=NAME,
-        title=f"Fuse the launches of {kernel.name} and {other.name}",
+        title=f"Fuse {kernel.name} and {other.name}",
         source=source,
         edits=edits,
         explanation=(

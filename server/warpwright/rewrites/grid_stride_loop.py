@@ -113,7 +113,7 @@ from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span
 
 NAME = "grid-stride-loop"
-title = "Loop over the elements by the size of the grid"
+title = "Use a grid-stride loop"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.SIZES)
 

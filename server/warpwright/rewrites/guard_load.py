@@ -85,7 +85,7 @@ from warpwright.syntax.nodes import ancestors, descendants, node_at
 from warpwright.syntax.source import Source, Span
 
 NAME = "guard-load"
-title = "Test the load as the store is tested"
+title = "Guard the load like the store"
 goals = ("fix",)
 relies_on = ()
 

@@ -50,7 +50,7 @@ from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, node_at, walk
 from warpwright.syntax.source import Source, Span
 
-title = "Load it once, before the loop"
+title = "Hoist the load out of the loop"
 goals = ("speed",)
 relies_on = (Reliance.APART,)
 

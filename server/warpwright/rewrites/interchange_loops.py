@@ -1,4 +1,4 @@
-"""Let neighbouring threads take neighbouring elements, where each walks over a chunk of its own.
+"""Let consecutive threads take consecutive elements, where each walks over a chunk of its own.
 
 ## Before
 
@@ -74,7 +74,7 @@ from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "interchange-loops"
-title = "Let neighbouring threads take neighbouring elements"
+title = "Interchange the loops: coalesced accesses"
 goals = ("speed",)
 relies_on = (Reliance.APART, Reliance.SIZES)
 
@@ -108,7 +108,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         edits=tuple(edits.values()),
         explanation=(
             f"Each thread walked over elements of its own, so that the lanes of a warp were a chunk apart: {got:g} "
-            f"sectors per request of {done[0].array} where {ideal:g} would do. Now a thread goes on by as many "
+            f"sectors per request of {done[0].array} (ideal {ideal:g}). Now a thread goes on by as many "
             "elements as its block has threads, and the lanes of a warp use neighbours. Every element is worked on "
             "once, as before, and by the same block."
         ),

@@ -95,7 +95,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "jam-loops"
-title = "Do several iterations of the outer loop at a time"
+title = "Unroll and jam the outer loop"
 goals = ("speed",)
 relies_on = (Reliance.APART,)
 

@@ -67,7 +67,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "join-lane-pairs"
-title = "Give each thread an even and an odd element"
+title = "Process an even and an odd element per thread"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.APART, Reliance.SIZES)
 

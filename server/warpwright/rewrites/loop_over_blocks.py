@@ -84,7 +84,7 @@ from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "loop-over-blocks"
-title = "Let each block do the work of several"
+title = "Coarsen: one block does the work of several"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.SIZES)
 
@@ -121,7 +121,7 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
     if isinstance(launches, str):
         raise NoMatchError(launches)
     if is_header(source):
-        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
+        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are found.")
     if reason := block_by_directive(kernel):
         raise NoMatchError(reason)
     counts = {_count(kernel, launch) for launch in launches}

@@ -82,7 +82,7 @@ from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "loop-over-rows"
-title = "Compute once what all rows share"
+title = "Loop over rows: compute shared work once"
 goals = ("speed",)
 relies_on = (Reliance.GRID,)
 

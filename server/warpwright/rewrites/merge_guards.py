@@ -67,7 +67,7 @@ from warpwright.syntax.nodes import descendants, uncommented, walk
 from warpwright.syntax.source import Source, Span
 
 NAME = "merge-guards"
-title = "Test the condition once"
+title = "Merge the guards"
 goals = ("speed",)
 relies_on = ()
 

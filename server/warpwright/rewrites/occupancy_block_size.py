@@ -72,7 +72,7 @@ from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_co
 from warpwright.syntax.source import Source, Span
 
 NAME = "occupancy-block-size"
-title = "Launch blocks of another size"
+title = "Change the block size"
 goals = ("speed",)
 relies_on = ()
 
@@ -106,7 +106,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, reason)
     return Rewrite(
         rewrite=NAME,
-        title=f"Launch blocks of {threads} threads",
+        title=f"Use blocks of {threads} threads",
         source=kernel.source,
         edits=tuple(edits),
         explanation=f"{why} The grid changes with the block, and every element still has one thread.",
@@ -143,11 +143,9 @@ def _better(kernel: Kernel, launches: list[Launch]) -> tuple[int, str] | str:
     whole = replace(now, threads=-(-now.threads // WARP) * WARP)
     larger = next((lift for lift in lifts(whole) if lift.threads is not None), None)
     if larger is not None and larger.occupancy.fraction >= (1 + GAIN) * whole.occupancy.fraction:
-        then = f"With {larger.threads} threads, {percent(larger.occupancy.fraction)} % can be."
+        then = f"With {larger.threads} threads it is {percent(larger.occupancy.fraction)}%."
         return larger.threads or 0, (
-            f"Of the warps that a multiprocessor of {now.arch} holds, {percent(before.fraction)} % are resident at "
-            "most: "
-            f"{cause_words(now)}. {then}"
+            f"Occupancy is capped at {percent(before.fraction)}% on {now.arch}: {cause_words(now)}. {then}"
         )
     if whole.threads != now.threads:
         idle = whole.threads - now.threads
@@ -157,8 +155,8 @@ def _better(kernel: Kernel, launches: list[Launch]) -> tuple[int, str] | str:
             f"of {whole.threads} uses them all."
         )
     return (
-        f"Nothing to gain: with blocks of {now.threads} threads, {percent(before.fraction)} % of the warps that a "
-        "multiprocessor holds can be resident, and no other size holds an eighth more."
+        f"Nothing to gain: occupancy is {percent(before.fraction)}% with blocks of {now.threads} threads, and no other "
+        "block size reaches an eighth more."
     )
 
 

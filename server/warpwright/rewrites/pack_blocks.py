@@ -50,7 +50,7 @@ of one thread are for [fill-warps](fill-warps.md).
 
 ## Assumes
 
-- All launches are in sight and have blocks of one shape; with barriers, of 2, 4, 8 or 16 threads.
+- All launches are found and have blocks of one shape; with barriers, of 2, 4, 8 or 16 threads.
 - Where the kernel tests the number of its block against a parameter, that is taken to be no more than there are blocks.
   Where none of its arguments is that number, it gets a parameter more, which each launch hands over.
 - What is called elsewhere does not ask for the number of the thread or the block, and holds no barrier.

@@ -46,7 +46,7 @@ the barriers.
   known. It is not negative.
 - The bins are integers or floats of 32 bits, few for the threads of a block, and fit with the rest of its shared memory
   in 48 KB.
-- The kernel uses the histogram for nothing else. All launches are in sight, and every thread comes to the statement at
+- The kernel uses the histogram for nothing else. All launches are found, and every thread comes to the statement at
   the kernel's outermost level in which the atomic stands.
 
 ## Cost
@@ -92,7 +92,7 @@ from warpwright.syntax.nodes import ancestors, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "privatize-histogram"
-title = "Add up in shared memory first"
+title = "Privatize the histogram in shared memory"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK, Reliance.SHARED, Reliance.SIZES)
 

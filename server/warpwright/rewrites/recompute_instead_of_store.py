@@ -68,7 +68,7 @@ from warpwright.syntax.nodes import enclosing
 from warpwright.syntax.source import Source, Span
 
 NAME = "recompute-instead-of-store"
-title = "Keep the thread's own value in a register"
+title = "Keep the value in a register"
 goals = ("memory", "speed")
 relies_on = (Reliance.BLOCK,)
 

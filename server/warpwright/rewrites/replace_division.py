@@ -104,7 +104,7 @@ from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "replace-division"
-title = "Take the division out of the loop"
+title = "Strength-reduce the division"
 goals = ("speed",)
 relies_on = ()
 

@@ -95,7 +95,7 @@ from warpwright.syntax.nodes import descendants, enclosing
 from warpwright.syntax.source import Source, Span
 
 NAME = "reuse-shared-array"
-title = "Let shared arrays share their memory"
+title = "Share memory between shared arrays"
 goals = ("memory",)
 relies_on = ()
 
@@ -206,7 +206,7 @@ def _shared(kernel: Kernel, block: Node, group: list[_Phase]) -> Rewrite | Decli
     barrier = {0: "A barrier between them is there already.", 1: "The barrier that this needs is added."}
     return Rewrite(
         rewrite=NAME,
-        title=f"Let {listed} share their memory",
+        title=f"Share memory between {listed}",
         source=source,
         edits=tuple(edits),
         explanation=(

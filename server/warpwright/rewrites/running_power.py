@@ -77,7 +77,7 @@ from warpwright.syntax.nodes import ancestors, descendants, uncommented, walk
 from warpwright.syntax.source import Source, Span
 
 NAME = "running-power"
-title = "Multiply the power on from term to term"
+title = "Replace the power by a running product"
 goals = ("speed",)
 relies_on = ()
 

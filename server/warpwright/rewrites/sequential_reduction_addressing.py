@@ -49,7 +49,7 @@ starts at 2: `for (s = 2; s <= blockDim.x; s *= 2) if (tid % s == 0) partial[tid
 
 ## Assumes
 
-- Every launch of the kernel is in sight, with a one-dimensional block of a power of two threads, and the loop runs over
+- Every launch of the kernel is found, with a one-dimensional block of a power of two threads, and the loop runs over
   exactly that many elements.
 - The guarded statements combine `a[tid]` with `a[tid + s]` by an operation that is associative and commutative: `+`,
   `*`, `&`, `|`, `^`, `min`, `max`; a barrier follows in the same iteration, and the loop does nothing else.
@@ -60,7 +60,7 @@ starts at 2: `for (s = 2; s <= blockDim.x; s *= 2) if (tid % s == 0) partial[tid
 
 ## Cost
 
-None at run time: whole warps fall idle instead of lanes, and neighbouring lanes read neighbouring banks. The order of
+None at run time: whole warps fall idle instead of lanes, and consecutive lanes read neighbouring banks. The order of
 the operations changes, so the rounding of a floating-point sum or product can change in the last bits; integers stay
 exact.
 """
@@ -148,7 +148,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: InterleavedLoop) -> Rewrite:
         edits=tuple(edits),
         explanation=(
             f"The stride {step} now halves from half a block to 1, and the first {step} threads work. Whole warps fall "
-            f"idle instead of lanes of all warps, and neighbouring lanes use neighbouring banks of {listed}."
+            f"idle instead of lanes of all warps, and consecutive lanes use neighbouring banks of {listed}."
             + (
                 ""
                 if exact
@@ -234,7 +234,7 @@ def _require_block(kernel: Kernel, loop: InterleavedLoop) -> None:
     if reason := unseen_launch(kernel):
         raise NoMatchError(reason)
     if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is in sight, and its block has to be a power of two threads.")
+        raise NoMatchError(f"No launch of {kernel.name} is found, and its block has to be a power of two threads.")
     bound = squeezed(kernel.source.node_code(loop.bound))
     for launch in launches:
         x, y, z = launch.block

@@ -91,7 +91,7 @@ from warpwright.syntax.nodes import descendants, node_at, uncommented
 from warpwright.syntax.source import Span
 
 NAME = "several-rows-at-once"
-title = "Put the sums of several rows together at once"
+title = "Reduce several rows at once"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.APART)
 
@@ -177,7 +177,7 @@ def _require_alone(kernel: Kernel, block: Node, variables: Locals, rows: Rows, b
     """Nothing but the work depends on the row, and threads of different rows have nothing to do with each other."""
     source, text = kernel.source, kernel.source.node_code(block)
     if is_header(source):
-        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
+        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are found.")
     if tied := re.search(TIES.pattern + r"|\batomic\w*", text):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, so its threads are not independent.")
     if reason := unfit_call(kernel, block):

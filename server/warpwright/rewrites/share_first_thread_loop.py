@@ -50,7 +50,7 @@ void run(float *partial, const float *a, const float *b) {
 
 ## Assumes
 
-- Every launch of the kernel is in sight, with a one-dimensional block of at least 32 threads, and all threads of a
+- Every launch of the kernel is found, with a one-dimensional block of at least 32 threads, and all threads of a
   block, or none, come to the `if`.
 - The loop counts up by 1 and does nothing from one iteration to the next but combine values by `+`, `*`, `&`, `|`, `^`,
   min or max, into variables or into one element of the array, such as `sums[0] += sums[k]` from k = 1 on.
@@ -108,7 +108,7 @@ from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "share-first-thread-loop"
-title = "Let the first warp run the loop of thread 0"
+title = "Run the loop of thread 0 with the first warp"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK, Reliance.APART)
 
@@ -175,9 +175,9 @@ def _require_first_warp(kernel: Kernel) -> None:
     if reason := unseen_launch(kernel) or block_by_directive(kernel):
         raise NoMatchError(reason)
     if is_header(kernel.source):
-        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
+        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are found.")
     if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is in sight, and its first warp has to be whole.")
+        raise NoMatchError(f"No launch of {kernel.name} is found, and its first warp has to be whole.")
     for launch in launches:
         x, y, z = launch.block
         if launch.basis is not Basis.EXACT or x is None:

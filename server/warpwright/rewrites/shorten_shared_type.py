@@ -73,7 +73,7 @@ from warpwright.syntax.nodes import enclosing
 from warpwright.syntax.source import Source, Span
 
 NAME = "shorten-shared-type"
-title = "Shorten the type of the shared array"
+title = "Use a narrower type for the shared array"
 goals = ("memory",)
 relies_on = ()
 
@@ -106,7 +106,7 @@ def _shortened(kernel: Kernel, array: SharedArray) -> Rewrite | Declined:
     kind = declaration.child_by_field_name("type") if declaration is not None else None
     old = builtin_type(source.node_text(kind)) if kind is not None else None
     if block is None or declarator is None or declaration is None or kind is None or not size:
-        return Declined(NAME, f"The declaration of `{name}` in {kernel.name}, or its size, is not in sight.")
+        return Declined(NAME, f"The declaration of `{name}` in {kernel.name}, or its size, is not found.")
     if old is None:
         return Declined(NAME, f"`{name}` is declared with a type whose name is not CUDA's own.")
     if reason := misuse(block, source, name, len(array.dims), declarator):

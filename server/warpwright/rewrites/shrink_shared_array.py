@@ -53,7 +53,7 @@ Of an array of several dimensions the first extent shrinks, so that its rows sta
 
 ## Cost
 
-The size fits the launches in sight: one with a larger block needs it raised again. Where the block's size at the launch
+The size fits the launches found: one with a larger block needs it raised again. Where the block's size at the launch
 is a macro and the array needs one element for each thread, that macro becomes the size.
 """
 
@@ -75,7 +75,7 @@ from warpwright.syntax.nodes import descendants, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "shrink-shared-array"
-title = "Shrink the shared array to what is used of it"
+title = "Shrink the shared array to what is used"
 goals = ("memory",)
 relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.SIZES)
 
@@ -95,7 +95,7 @@ def _shrunk(kernel: Kernel, array: SharedArray) -> Rewrite | Declined:
     block, size = body(kernel), array.bytes
     declarator = declarator_of(block, kernel.source, array.name) if block is not None else None
     if block is None or declarator is None or size is None:
-        return Declined(NAME, f"The declaration of `{array.name}` in {kernel.name}, or its size, is not in sight.")
+        return Declined(NAME, f"The declaration of `{array.name}` in {kernel.name}, or its size, is not found.")
     if reason := misuse(block, kernel.source, array.name, len(array.dims), declarator):
         return Declined(NAME, reason)
     if reason := _unseen(kernel, array):
@@ -117,7 +117,7 @@ def _shrunk(kernel: Kernel, array: SharedArray) -> Rewrite | Declined:
         source=kernel.source,
         edits=(TextEdit(extent.start_byte, extent.end_byte, text),),
         explanation=(
-            f"At the launches in sight the highest byte of {array.name} that a thread touches is byte {used} of "
+            f"At the launches found the highest byte of {array.name} that a thread touches is byte {used} of "
             f"{size}. "
             f"A block holds its shared memory for as long as it runs, so the other {size_words(size - needed * row)} "
             "are "
@@ -131,7 +131,7 @@ def _unseen(kernel: Kernel, array: SharedArray) -> str:
     if isinstance(shapes := launched_blocks(kernel), str):
         return shapes
     if kernel.incomplete or array.used_bytes is None:
-        return f"Which elements of `{array.name}` are used depends on more than the launches in sight."
+        return f"Which elements of `{array.name}` are used depends on more than the launches found."
     return ""
 
 
@@ -144,7 +144,7 @@ def _uncertain(kernel: Kernel, array: SharedArray, block: Node, declarator: Node
         line = source.position(element.start_byte)[0]
         accesses = lanes.get(element.start_byte)
         if not accesses or any(a.basis is not Basis.EXACT for a in accesses):
-            return f"No launch in sight is certain to come to `{source.node_text(element)}` at line {line}."
+            return f"No launch found is certain to come to `{source.node_text(element)}` at line {line}."
         if any(reached_names(block, source, index) & _OF_THE_BLOCK for index in indices_of(element)):
             return (
                 f"The index of `{source.node_text(element)}` at line {line} depends on the block's place in the grid."

@@ -55,7 +55,7 @@ Where other threads than the first read the result, or the array is used again, 
 
 ## Assumes
 
-- Every launch of the kernel is in sight, with a one-dimensional block of a power of two threads, at least 32, and the
+- Every launch of the kernel is found, with a one-dimensional block of a power of two threads, at least 32, and the
   loop runs from half of it down to 1.
 - The guarded statements combine `a[tid]` with `a[tid + s]` by `+`, `*`, `&`, `|`, `^`, min or max; a barrier stands
   before or behind them in the same iteration, and the loop does nothing else. The elements are numbers of 4 or 8 bytes.
@@ -109,7 +109,7 @@ from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "shuffle-reduction"
-title = "Finish the reduction by shuffles"
+title = "Finish the reduction with warp shuffles"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK,)
 
@@ -332,7 +332,7 @@ def _require_block(kernel: Kernel, block: Node, loop: HalvingLoop) -> list[int]:
     if reason := unseen_launch(kernel):
         raise NoMatchError(reason)
     if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is in sight, and its block has to be a power of two threads.")
+        raise NoMatchError(f"No launch of {kernel.name} is found, and its block has to be a power of two threads.")
     start = _start(kernel.source, block, loop)
     found: list[int] = []
     for launch in launches:

@@ -68,7 +68,7 @@ void run(int *out, const int *in) {
   `offset` to the left, waits, adds it to its own, waits. Or thread 0 alone, between two barriers, makes the running
   sums of one shared array in place or in another, with or without the element itself. The elements are numbers of
   4 or 8 bytes.
-- Every launch is in sight, with a one-dimensional block of whole warps, and the loop runs over as many elements.
+- Every launch is found, with a one-dimensional block of whole warps, and the loop runs over as many elements.
 - Every thread of the block comes to the loop: it stands under no condition, and no `return` stands before it.
 
 ## Cost
@@ -104,7 +104,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "shuffle-scan"
-title = "Scan by shuffles"
+title = "Scan with warp shuffles"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK,)
 

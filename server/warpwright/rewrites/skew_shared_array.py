@@ -1,4 +1,4 @@
-"""Leave a word free after every 128 bytes of a flat shared array, so that strides of a power of two meet all banks.
+"""Pad a flat shared array by one word per 128 bytes, so that strides of a power of two meet all banks.
 
 ## Before
 
@@ -71,7 +71,7 @@ from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source, Span
 
 NAME = "skew-shared-array"
-title = "Skew the shared array"
+title = "Pad the shared array"
 goals = ("speed",)
 relies_on = (Reliance.SHARED,)
 
@@ -125,7 +125,7 @@ def _skewed(kernel: Kernel, access: Access) -> Rewrite | Declined:
         edits.append(TextEdit(brackets.end_byte - 1, brackets.end_byte - 1, ")"))
     return Rewrite(
         rewrite=NAME,
-        title=f"Leave a word free after every {_PERIOD} bytes of {array.name}",
+        title=f"Pad {array.name} by one word per {_PERIOD} bytes",
         source=source,
         edits=tuple(edits),
         explanation=(

@@ -84,7 +84,7 @@ from warpwright.syntax.nodes import descendants, launch_configuration, node_at, 
 from warpwright.syntax.source import Source, Span
 
 NAME = "smaller-blocks"
-title = "Spread the threads over more blocks"
+title = "Use smaller blocks"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.BLOCK)
 
@@ -132,7 +132,7 @@ def _spread(kernel: Kernel, block: Node) -> Rewrite:
             edits.append(edit)
     return Rewrite(
         rewrite=NAME,
-        title=f"Launch blocks of {threads // factor} threads",
+        title=f"Use blocks of {threads // factor} threads",
         source=source,
         edits=tuple(edits),
         explanation=(
@@ -151,7 +151,7 @@ def _launches(kernel: Kernel) -> list[Launch]:
         raise NoMatchError(reason)
     launches = host_launches(kernel)
     if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is in sight.")
+        raise NoMatchError(f"No launch of {kernel.name} is found.")
     for launch in launches:
         if launch.span is None or launches[0].span is None or launch.span.source is not launches[0].span.source:
             raise NoMatchError(f"{kernel.name} is launched in several files, as at {launch.source}.")

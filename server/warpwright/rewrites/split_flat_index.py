@@ -88,7 +88,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "split-flat-index"
-title = "Let the grid's axes be those of the data"
+title = "Replace the flat index by grid dimensions"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.SIZES)
 

@@ -75,7 +75,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "spread-serial-loop"
-title = "Share thread 0's loop among all threads"
+title = "Spread the loop of thread 0 over the block"
 goals = ("speed",)
 relies_on = (Reliance.APART,)
 

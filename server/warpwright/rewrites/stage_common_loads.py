@@ -96,7 +96,7 @@ from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "stage-common-loads"
-title = "Stage in shared memory what all threads load"
+title = "Stage uniform loads in shared memory"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK, Reliance.APART, Reliance.SHARED)
 
@@ -165,7 +165,7 @@ def _rewrite(kernel: Kernel, block: Node, node: Node) -> Rewrite:
         tuple(edits),
         f"All threads of a block load the same elements of {listed}, one after the other, so that a warp fetches "
         f"{staged[0].bytes} bytes with a request that could bring {WARP} elements, and each warp all of them again. "
-        f"Now the block loads {TILE} elements at once, neighbouring threads neighbouring ones, and each thread reads "
+        f"Now the block loads {TILE} elements at once, consecutive threads neighbouring ones, and each thread reads "
         f"them from shared memory. It costs {size} bytes of shared memory and two barriers for {TILE} iterations."
         f"{assumed}",
         safe=not assumed,

@@ -83,7 +83,7 @@ until none of the warp's rows has an element left.
 - Each iteration loads the element, or stores it; where some iterations alone store it, it is loaded before.
 - All lanes of a warp come to the loop, but those that one comparison keeps away, and the loop has no early end.
 - What is stored along rows is used nowhere else in the kernel, and what is loaded is stored nowhere.
-- All launches have one-dimensional blocks of one known size, whole warps; of a kernel in a header, those in sight.
+- All launches have one-dimensional blocks of one known size, whole warps; of a kernel in a header, those found.
 - Arrays that are handed to different parameters do not overlap, nor do rows that are stored. Indices have room for a
   tile's columns more.
 
@@ -120,7 +120,7 @@ from warpwright.syntax.nodes import ancestors, node_at
 from warpwright.syntax.source import Span
 
 NAME = "stage-rows-in-shared"
-title = "Pass the rows through a tile of shared memory"
+title = "Stage rows in shared memory"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK, Reliance.APART, Reliance.SHARED, Reliance.SIZES)
 
@@ -191,7 +191,7 @@ def _staged(kernel: Kernel, found: list[Access]) -> Rewrite:
             f"Each lane walked along a row of its own in {' and '.join(arrays)}, so a request touched up to {got:g} "
             f"sectors. Now the lanes of a warp copy {columns} columns of their rows at a time, as many neighbours at "
             "once as a tile is wide, and each thread takes its elements from the tile, in the same order as before. It "
-            f"costs the tile and two meetings of the warp for each of its fillings.{everywhere}"
+            f"costs the tile and two `__syncwarp()` per tile.{everywhere}"
         ),
         safe=not everywhere,
     )

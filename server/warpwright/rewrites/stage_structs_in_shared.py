@@ -1,4 +1,4 @@
-"""Let a block copy its structures into shared memory word by word, so that neighbouring lanes load neighbouring words.
+"""Let a block copy its structures into shared memory word by word, so that consecutive lanes load neighbouring words.
 
 ## Before
 
@@ -94,7 +94,7 @@ from warpwright.syntax.nodes import ancestors, descendants, node_at
 from warpwright.syntax.source import Source, Span
 
 NAME = "stage-structs-in-shared"
-title = "Copy the structures through shared memory"
+title = "Stage structures in shared memory"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK, Reliance.APART, Reliance.SHARED)
 
@@ -176,7 +176,7 @@ def _staged(kernel: Kernel, elements: Elements, access: Access) -> Rewrite:
         explanation=(
             f"The lanes of a warp step over structures of {structure.bytes} bytes: a warp moves {before:g} sectors of "
             f"{parameter.name} for its members, one after the other; now it moves {after:g}. The block copies its "
-            "structures word by word, neighbouring lanes neighbouring words, and works on the copies. It costs "
+            "structures word by word, consecutive lanes neighbouring words, and works on the copies. It costs "
             f"{threads * structure.bytes} bytes of shared memory for each block and "
             f"{'two barriers' if stored else 'a barrier'}."
         ),

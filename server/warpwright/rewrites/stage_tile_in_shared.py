@@ -58,7 +58,7 @@ a `float d = x - y` of its own.
 
 ## Assumes
 
-- Every launch is in sight, with a square block of 8 to 32 threads a side, which is the side of the tiles.
+- Every launch is found, with a square block of 8 to 32 threads a side, which is the side of the tiles.
 - One factor is picked by threadIdx.y, the other by threadIdx.x, and both by the loop's variable, which runs from 0. The
   sum is a variable of the thread.
 - The loop stands at the kernel's outermost level, or in one `if` of comparisons; what stands between that and the loop

@@ -88,7 +88,7 @@ from warpwright.syntax.nodes import descendants, enclosing, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "stage-transpose-in-shared"
-title = "Transpose through a tile of shared memory"
+title = "Transpose through a shared-memory tile"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.APART, Reliance.SHARED)
 
@@ -170,8 +170,8 @@ def _staged(kernel: Kernel, access: Access) -> Rewrite:
         source=source,
         edits=tuple(edits),
         explanation=(
-            f"A warp {verb} elements of {copy.array} that lie far apart: {got:g} sectors per request where {ideal:g} "
-            f"would do. The block now passes {passed} through a tile in shared memory, and its threads "
+            f"A warp {verb} elements of {copy.array} that lie far apart: {got:g} sectors/request (ideal "
+            f"{ideal:g}). The block now passes {passed} through a tile in shared memory, and its threads "
             "take them up there in the order in which they lie in the other array. It costs the tile and a barrier."
         ),
     )

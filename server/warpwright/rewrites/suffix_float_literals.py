@@ -42,7 +42,7 @@ from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span
 
 NAME = "suffix-float-literals"
-title = "Make the literals float"
+title = "Add an f suffix to the literals"
 goals = ("speed",)
 relies_on = ()
 

@@ -1,4 +1,4 @@
-"""Swap the roles of threadIdx.x and threadIdx.y, so that neighbouring lanes use neighbouring addresses.
+"""Swap the roles of threadIdx.x and threadIdx.y, so that consecutive lanes use neighbouring addresses.
 
 ## Before
 
@@ -44,7 +44,7 @@ so results stay the same bit for bit as long as
 - the grid's y extent stays under 65,536. A run-time extent is taken to.
 
 Where a launch cannot be edited with the kernel, because it stands in another file or in a macro, or perhaps not all of
-them are in sight, the launches stay and the threads of each block are numbered along y first:
+them are found, the launches stay and the threads of each block are numbered along y first:
 
     const unsigned int thread = threadIdx.y * blockDim.x + threadIdx.x;
     const unsigned int threadX = thread / blockDim.y, threadY = thread % blockDim.y;
@@ -57,7 +57,7 @@ uncoalesced store for an uncoalesced load.
 ## Cost
 
 None at run time where the launches are edited, else a division for each thread; blocks are visited in another order.
-A block of 32 x 8 becomes 8 x 32: its warps then touch 4 rows of 8 neighbouring elements, which fills whole sectors,
+A block of 32 x 8 becomes 8 x 32: its warps then touch 4 rows of 8 consecutive elements, which fills whole sectors,
 though 32 in x is the usual choice for new code.
 """
 
@@ -88,7 +88,7 @@ from warpwright.syntax.nodes import descendants, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "swap-thread-axes"
-title = "Swap the roles of threadIdx.x and threadIdx.y"
+title = "Swap threadIdx.x and threadIdx.y"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.BLOCK)
 
@@ -135,7 +135,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         edits=tuple(edits),
         explanation=(
             f"The lanes of a warp differ in threadIdx.x first. In {kernel.name} that was the index with a factor, so "
-            f"each lane touched a sector of its own; now neighbouring lanes touch neighbouring elements. {moved}"
+            f"each lane touched a sector of its own; now consecutive lanes touch consecutive elements. {moved}"
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Permute the elements of each row of a shared array, so that a column lies in different banks, without padding.
+"""XOR-swizzle the rows of a shared array, so that a column lies in different banks, without padding.
 
 ## Before
 
@@ -69,7 +69,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "swizzle-shared-array"
-title = "Permute the rows of the shared array"
+title = "XOR-swizzle the shared array"
 goals = ("speed",)
 relies_on = ()
 
@@ -115,7 +115,7 @@ def _swizzled(kernel: Kernel, access: Access) -> Rewrite | Declined:
         edits.append(edit)
     return Rewrite(
         rewrite=NAME,
-        title=f"Permute the elements in the rows of {array.name}",
+        title=f"XOR-swizzle {array.name}",
         source=source,
         edits=tuple(edits),
         explanation=(

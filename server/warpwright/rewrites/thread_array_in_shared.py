@@ -44,7 +44,7 @@ void run(int *out, const unsigned char *in, int rows, int columns) {
 
 ## Assumes
 
-- Every launch is in sight, with one-dimensional blocks of one size.
+- Every launch is found, with one-dimensional blocks of one size.
 - The array holds numbers, every use of it names one element, and it is set before it is read.
 - With the rest of the block's shared memory it fits in 48 KB, and blocks enough for half of the threads that a
   multiprocessor can hold have room.
@@ -79,7 +79,7 @@ from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "thread-array-in-shared"
-title = "Keep the thread's array in shared memory"
+title = "Move the local array to shared memory"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK, Reliance.SHARED)
 

@@ -99,7 +99,7 @@ from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "tile-in-registers"
-title = "Compute several elements per thread"
+title = "Register tiling: several elements per thread"
 goals = ("speed",)
 relies_on = (Reliance.BLOCK, Reliance.APART)
 

@@ -87,12 +87,12 @@ void run(float *c, const float *a, const float *b, int rows, int columns, int de
 
 Instead of their product, the loop may add up another value of the two elements that is 0 for zeros: `fabsf(x - y)`,
 `sqrtf(x * y)`, or `d * d` for a `float d = x - y` of its own. Either matrix may be transposed, and threadIdx.x may pick
-the row or the column: neighbouring lanes take neighbouring elements of what they load and store. What a thread has to
+the row or the column: consecutive lanes take consecutive elements of what they load and store. What a thread has to
 do for each of its elements is the kernel's own text, once more where it says what a sum starts at.
 
 ## Assumes
 
-- Every launch is in sight, with a block of 64 to 1024 threads, a power of two a side; the block's extent in y and the
+- Every launch is found, with a block of 64 to 1024 threads, a power of two a side; the block's extent in y and the
   grid are changed where the launch stands. Elements beyond the old grid find nothing to do: the guard tests each index
   against the number that the grid is made of, or the grid is a multiple of the new tile.
 - The thread's place in x and in y is one variable each, and nothing else depends on threadIdx or blockIdx. What stands
@@ -127,7 +127,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Span
 
 NAME = "tile-matrix-product"
-title = "Compute a matrix product in tiles, several elements per thread"
+title = "Tile the matrix product in registers"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.APART, Reliance.SHARED, Reliance.SIZES)
 
@@ -261,7 +261,7 @@ def _blocks(kernel: Kernel, indices: Indices, extents: dict[str, int]) -> int | 
 
 
 def _fast_axis(indices: Indices, tail: list[Node]) -> str:
-    """The axis of the grid along which the stores behind the loop run over neighbouring elements."""
+    """The axis of the grid along which the stores behind the loop run over consecutive elements."""
     for statement in tail:
         for assignment in descendants(statement, "assignment_expression"):
             target = assignment.child_by_field_name("left")

@@ -39,7 +39,7 @@ nvcc's machine code, CUDA 13.0, sm_80 and sm_90).
 
 ## Assumes
 
-- Every launch is in sight, with a block of one shape, and the step of the loop follows from it.
+- Every launch is found, with a block of one shape, and the step of the loop follows from it.
 - The loop counts in signed numbers, which nvcc takes not to wrap around: only then it knows the steps ahead.
 - The loop only ends by its condition, has no loop inside, no barrier and no atomic, and loads global memory that its
   stores cannot change.
@@ -165,10 +165,7 @@ def _require_independent(kernel: Kernel, loop: CountedLoop) -> None:
         raise NoMatchError(f"Nothing to gain: the loop at line {line} loads no global memory of its own.")
     for store in (a for a in here if changes(a)):
         if any(_may_be(kernel, load, store) for load in loads):
-            raise NoMatchError(
-                f"Nothing to gain: as far as the compiler knows the store to {store.array} may change what the next "
-                "step loads."
-            )
+            raise NoMatchError(f"Nothing to gain: the store to {store.array} may alias what the next step loads.")
     if all(a.basis is Basis.EXACT and a.iterations < STEPS for a in loads):
         raise NoMatchError(f"Nothing to gain: the loop at line {line} has {loads[0].iterations:g} steps.")
 

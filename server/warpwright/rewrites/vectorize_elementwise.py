@@ -1,4 +1,4 @@
-"""Let each thread move four neighbouring elements as one `float4`.
+"""Let each thread move four consecutive elements as one `float4`.
 
 ## Before
 
@@ -117,7 +117,7 @@ from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Span
 
 NAME = "vectorize-elementwise"
-title = "Move several elements at once"
+title = "Vectorize the element accesses"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.SIZES)
 
@@ -180,11 +180,11 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
     bytes_now = max(array.size for array in arrays)
     return Rewrite(
         rewrite=NAME,
-        title=f"Move {factor} elements at once, as {' and '.join(widths)}",
+        title=f"Vectorize: {factor} elements per access ({' and '.join(widths)})",
         source=source,
         edits=(*edits, *vector_edits(kernel, elements, arrays, factor)),
         explanation=(
-            f"Each thread works on {factor} neighbouring elements of {listed}, which it moves as one "
+            f"Each thread works on {factor} consecutive elements of {listed}, which it moves as one "
             f"{' or '.join(widths)}: a request carries {bytes_now * factor * 32} bytes where it carried "
             f"{bytes_now * 32}, so that fewer instructions keep more bytes in flight. {fewer}"
             "Elements behind the last whole vector, or at an address that is not aligned, go one by one."

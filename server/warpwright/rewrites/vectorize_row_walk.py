@@ -1,4 +1,4 @@
-"""Let each thread that walks a row of its own move four neighbouring elements of it as one `float4`.
+"""Let each thread that walks a row of its own move four consecutive elements of it as one `float4`.
 
 ## Before
 
@@ -90,7 +90,7 @@ from warpwright.syntax.nodes import ancestors
 from warpwright.syntax.source import Source, Span
 
 NAME = "vectorize-row-walk"
-title = "Move several elements of a thread's row at once"
+title = "Vectorize row loads (float4)"
 goals = ("speed",)
 relies_on = (Reliance.APART,)
 

@@ -1,4 +1,4 @@
-"""Let each thread move four neighbouring elements of a row as one `float4`.
+"""Let each thread move four consecutive elements of a row as one `float4`.
 
 ## Before
 
@@ -102,7 +102,7 @@ from warpwright.syntax.encoding import decoded
 from warpwright.syntax.source import Source, Span
 
 NAME = "vectorize-rows"
-title = "Move several elements of a row at once"
+title = "Vectorize row accesses"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.APART, Reliance.SIZES)
 
@@ -160,11 +160,11 @@ def _vectorized(kernel: Kernel, block: Node) -> Rewrite:
     apart = stored <= set(restricted(kernel)) or len(row.elements.work) == 1
     return Rewrite(
         rewrite=NAME,
-        title=f"Move {factor} elements of a row at once, as {' and '.join(widths)}",
+        title=f"Vectorize rows: {factor} elements per access ({' and '.join(widths)})",
         source=source,
         edits=(*edits, *_kernel_edits(kernel, block, row, lines, factor)),
         explanation=(
-            f"Each thread works on {factor} neighbouring elements of {listed}, which it moves as one "
+            f"Each thread works on {factor} consecutive elements of {listed}, which it moves as one "
             f"{' or '.join(widths)}, so that fewer instructions keep more bytes in flight. Rows that do not start at a "
             "multiple of as many elements, and arrays at an address that is not aligned, go one by one."
         ),

@@ -1,4 +1,4 @@
-"""Give each row to a warp instead of a thread, so that the lanes of a warp read neighbouring elements.
+"""Give each row to a warp instead of a thread, so that the lanes of a warp read consecutive elements.
 
 ## Before
 
@@ -96,7 +96,7 @@ from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "warp-per-row"
-title = "Give each row to a warp"
+title = "Process one row per warp"
 goals = ("speed",)
 relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.APART)
 
@@ -194,7 +194,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
         edits.append(edit)
     kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
     whole = list(dict.fromkeys(reduced))
-    joined = f" {', '.join(whole)} {'is' if len(whole) == 1 else 'are'} put together by shuffles." if whole else ""
+    joined = f" {', '.join(whole)} {'is' if len(whole) == 1 else 'are'} reduced with warp shuffles." if whole else ""
     joined += f" The running sums in {', '.join(scanned)} are made by shuffles." if scanned else ""
     alone = " Lane 0 stores what is stored outside the loop." if guarded else ""
     if not any(_walks_a_row(access) for access in walking):
@@ -210,7 +210,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
         edits=tuple(edits),
         explanation=(
             f"Each lane walked a row of its own, so a request touched {before:g} sectors on average. Now {lanes} lanes "
-            f"of a warp take neighbouring elements of one row: {after:g} sectors.{joined}{alone} {lanes} times as many "
+            f"of a warp take consecutive elements of one row: {after:g} sectors.{joined}{alone} {lanes} times as many "
             f"blocks are launched. Rows of fewer than {lanes} elements leave lanes idle.{kept}"
         ),
         safe=exact,

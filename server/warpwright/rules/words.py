@@ -8,6 +8,8 @@ from warpwright.facts.document import dims_text
 from warpwright.facts.model import Access, Basis, Dim3, Kernel, Launch
 from warpwright.rules.base import Related
 
+MOST_CODE = 40
+
 
 def number(value: float) -> str:
     """A count for people: whole where it is, else one decimal.
@@ -26,9 +28,26 @@ def plural(count: float, noun: str) -> str:
     return f"{number(count)} {noun}" + ("" if number(count) == "1" else "s")
 
 
-def of_busy(access: Access, count: float | None) -> float | None:
-    """A count per request, for the requests that have a lane on: what a reader of the line expects of it."""
-    return count / (1 - access.idle) if count is not None and access.idle < 1 else count
+def code(text: str) -> str:
+    """A piece of source in a headline, cut where it is long.
+
+    >>> code("a[i]"), code("values[(size_t)blockIdx.x * blockDim.x + threadIdx.x]")
+    ('`a[i]`', '`values[(size_t)blockIdx.x * blockDim...`')
+    """
+    words = " ".join(text.split())
+    return f"`{words if len(words) <= MOST_CODE else words[: MOST_CODE - 3] + '...'}`"
+
+
+def per_request(access: Access, unit: str) -> str:
+    """What an access costs, against the fewest possible: `32 sectors/request (ideal 4)`."""
+    got, ideal = access.transactions or (0.0, 0.0)
+    return f"{plural(got, unit)}/request (ideal {number(ideal)})"
+
+
+def because(launch: Launch | None, basis: Basis, why: str = "") -> str:
+    """The line below a headline: the reason, and what the count holds for; with the line end before it."""
+    said = f"{why}{holds_for(launch, basis, why)}".removeprefix("; ")
+    return f"\n{said[:1].upper()}{said[1:]}." if said else ""
 
 
 def holds_for(launch: Launch | None, basis: Basis, why: str = "") -> str:
@@ -48,8 +67,8 @@ def block_of(launch: Launch) -> str:
         return f"{text} from {launch.source}"
     if launch.span is not None:
         place = f"{PurePath(launch.span.path).name}:{launch.span.line}"
-        return f"{text} from {place}" if launch.basis is Basis.EXACT else f"{text} assumed, {place} does not say"
-    return f"{text} assumed, no launch in sight" if launch.source == "default" else f"{text} from {launch.source}"
+        return f"{text} from {place}" if launch.basis is Basis.EXACT else f"{text} assumed, not known at {place}"
+    return f"{text} assumed, no launch found" if launch.source == "default" else f"{text} from {launch.source}"
 
 
 def launch_of(kernel: Kernel, index: int) -> Launch | None:

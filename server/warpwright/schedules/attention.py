@@ -35,7 +35,7 @@ class FusedAttention:
         if self.shared(head) * self.blocks > _SHARED_LIMIT:
             return f"{self.shared(head)} bytes of shared memory, {self.blocks} blocks: over {_SHARED_LIMIT}."
         if (self.threads * 8 // row) % 8 or self.keys % (self.threads * 8 // row):
-            return "A pass of copies is no multiple of 8 rows, or no part of a tile."
+            return "A pass of copies is not a multiple of 8 rows, or no part of a tile."
         held = self.rows // self.warps * (head + self.keys) // 32 + 50
         if held > 255 or held * self.threads * self.blocks > 65536:
             return f"About {held} registers a thread, {self.threads} threads, {self.blocks} blocks: over 65,536."

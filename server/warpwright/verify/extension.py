@@ -117,7 +117,7 @@ def observe_extension(
             break
     facts["seconds"] = dict(observed.seconds)
     if outcome.observed.status is Status.NOT_RUN:
-        outcome.not_run_because = "it could not be run"
+        outcome.not_run_because = "not verified"
     return outcome
 
 

@@ -302,5 +302,5 @@ def _observed(base: Report, observed: Observed) -> Report:
         notes=(*base.notes, *observed.notes),
         uncovered=(*base.uncovered, *observed.uncovered),
         launches=tuple(observed.launches),
-        not_run_because="it could not be run" if observed.status is Status.NOT_RUN else "",
+        not_run_because="not verified" if observed.status is Status.NOT_RUN else "",
     )

@@ -108,7 +108,7 @@ def _tiles(view: View, memories: list[_Column]) -> Iterator[str]:
         pair = column.pair(total)
         if pair is not None:
             ratio = excess(pair)
-            below = "" if pair[1] is None else "the fewest possible" if pair[0] <= pair[1] else f"{pair[1]:,} would do"
+            below = "" if pair[1] is None else "ideal" if pair[0] <= pair[1] else f"ideal {pair[1]:,}"
             grave = ratio is not None and ratio >= WASTEFUL
             times = f' <small class="times">{ratio:.1f}×</small>' if ratio is not None and ratio >= NOTABLE else ""
             yield _tile(column.title, f"{pair[0]:,}{times}", below, "bad" if grave else "")
@@ -245,18 +245,18 @@ def _traffic_words(line: Line, space: str) -> str:
 
 
 def _traffic_line(each: Traffic) -> str:
-    """`load of in, 4 bytes a lane: 1,024 requests, 32.0 lanes on, 32.0 sectors a request (4.0 would do)`."""
+    """`load of in, 4 bytes a lane: 1,024 requests, 32.0 active lanes, 32.0 sectors a request (ideal 4.0)`."""
     of = f" of {each.array}" if each.array else ""
     text = (
         f"{each.kind.value}{of}, {each.bytes} byte{'s' if each.bytes != 1 else ''} a lane: {each.requests:,} requests"
     )
-    text += f", {each.active_lanes:.1f} lanes on"
+    text += f", {each.active_lanes:.1f} active lanes"
     for unit, got, ideal in (
         ("sectors", each.sectors_per_request, each.ideal_sectors_per_request),
         ("wavefronts", each.wavefronts_per_request, each.ideal_wavefronts_per_request),
     ):
         if got is not None:
-            fewest = f" ({ideal:.1f} would do)" if ideal is not None and ideal < got else ""
+            fewest = f" (ideal {ideal:.1f})" if ideal is not None and ideal < got else ""
             text += f", {got:.1f} {unit} a request{fewest}"
     return text
 

@@ -172,7 +172,7 @@ def excess(pair: tuple[int, int | None] | None) -> float | None:
 
 
 def counts_words(counts: Counts, kind: InstructionSet) -> str:
-    """`4,096 PTX instructions, 32.0 threads each; 64 global sectors (8 would do); 2 of 64 branches divergent`."""
+    """`4,096 PTX instructions, 32.0 threads each; 64 global sectors (ideal 8); 2 of 64 branches divergent`."""
     threads = f"{counts.threads_per_instruction:.1f} threads each"
     parts = [f"{counts.instructions:,} {kind.value.upper()} instructions, {threads}"]
     for name, pair in (
@@ -181,7 +181,7 @@ def counts_words(counts: Counts, kind: InstructionSet) -> str:
         ("local sectors", counts.local_sectors),
     ):
         if pair is not None:
-            fewest = f" ({pair[1]:,} would do)" if pair[1] is not None and pair[1] < pair[0] else ""
+            fewest = f" (ideal {pair[1]:,})" if pair[1] is not None and pair[1] < pair[0] else ""
             parts.append(f"{pair[0]:,} {name}{fewest}")
     if counts.branches:
         parts.append(f"{counts.divergent_branches:,} of {counts.branches:,} branches divergent")

@@ -68,6 +68,7 @@ from warpwright.facts.model import Division, Kernel
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.reductions import in_doubling_loop
 from warpwright.rules.weighing import is_small
+from warpwright.rules.words import code
 
 severity = Severity.INFORMATION
 
@@ -99,7 +100,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "divisor_fixed_over_loop": division.fixed_divisor,
                 "instructions": _instructions(division),
             },
-            fixes=(Fix("replace-division", "Count instead of dividing"),) if _may_count(division) else (),
+            fixes=(Fix("replace-division", "Replace the division by a counter"),) if _may_count(division) else (),
         )
 
 
@@ -116,16 +117,16 @@ def _instructions(division: Division) -> int:
 
 def _message(division: Division) -> str:
     what = "Division" if division.op == "/" else "Modulo"
-    wide = ", twice as many when the numbers pass 32 bits" if division.bits == 64 else ""
+    wide = " (twice beyond 32 bits)" if division.bits == 64 else ""
     in_macro = division.divisor == division.span.one_line
-    divisor = f"a run-time value in `{division.divisor}`" if in_macro else f"the run-time value `{division.divisor}`"
+    divisor = f"a run-time value in {code(division.divisor)}" if in_macro else f"run-time {code(division.divisor)}"
     advice = (
-        " Use 32-bit numbers where they are enough."
+        "\nUse 32-bit integers where they suffice."
         if division.bits == 64
         else ""
         if not division.fixed_divisor
-        else " Make it a constant or template argument, or keep a counter that wraps around."
+        else "\nMake the divisor a constant or template argument, or keep a counter that wraps around."
         if division.op == "%"
-        else " Make it a constant or template argument, or multiply by a reciprocal."
+        else "\nMake the divisor a constant or template argument, or multiply by a reciprocal."
     )
-    return f"{what} by {divisor} takes about {_instructions(division)} instructions at every iteration{wide}.{advice}"
+    return f"{what} by {divisor} in a loop: about {_instructions(division)} instructions each{wide}{advice}"

@@ -87,7 +87,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "double_functions": list(promotion.functions),
                 "in_loop": promotion.in_loop,
             },
-            fixes=(Fix("suffix-float-literals", "Make the literals float", safe=False),),
+            fixes=(Fix("suffix-float-literals", "Add an f suffix to the literals", safe=False),),
         )
 
 
@@ -101,16 +101,15 @@ def _severity(promotion: Promotion) -> Severity:
 
 def _message(promotion: Promotion, literals: list[str]) -> str:
     named = ", ".join(f"`{literal}`" for literal in literals[:MOST_NAMED])
-    are = "is a double" if len(literals) == 1 else "are doubles"
+    makes = "makes" if len(literals) == 1 else "make"
     if promotion.comparison:
-        does = "this comparison of a float is done in double"
+        does = "a float comparison double"
     else:
-        calls = f", {' and '.join(dict.fromkeys(promotion.functions))} among them" if promotion.functions else ""
-        verb = "is" if promotion.operations == 1 else "are"
-        does = f"{plural(promotion.operations, 'operation')} of this float expression {verb} done in double{calls}"
-    again = ", at every iteration" if promotion.in_loop else ""
+        calls = f" ({', '.join(dict.fromkeys(promotion.functions))})" if promotion.functions else ""
+        does = f"{plural(promotion.operations, 'float operation')} double{calls}"
+    again = ", in a loop" if promotion.in_loop else ""
     better = ", ".join(_better(literal) for literal in literals[:MOST_NAMED])
-    return f"{named} {are}, so {does}{again}. Write {better}."
+    return f"Double literal {named} {makes} {does}{again}\nWrite {better}."
 
 
 def _better(literal: str) -> str:

@@ -90,9 +90,9 @@ def check(kernel: Kernel) -> Iterator[Finding]:
 
 def _message(power: Power) -> str:
     kind = "double" if power.bits == 64 else "float"
-    widened = ", though its base is a float" if power.bits == 64 and power.base_type == "float" else ""
-    again = " at every iteration" if power.in_loop else ""
+    widened = " of a float base" if power.bits == 64 and power.base_type == "float" else ""
+    again = " in a loop" if power.in_loop else ""
     return (
-        f"{power.name} with the exponent {power.exponent:g} computes in {kind}{widened}: some "
-        f"{INSTRUCTIONS[power.bits]} instructions{again} where {INSTEAD[power.exponent]} would do."
+        f"`{power.name}` with constant exponent {power.exponent:g}: about {INSTRUCTIONS[power.bits]} {kind} "
+        f"instructions{widened}{again}\nWrite {INSTEAD[power.exponent]} instead."
     )

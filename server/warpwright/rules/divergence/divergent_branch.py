@@ -4,7 +4,7 @@
 
 The lanes of a warp run one instruction at a time together. Where they disagree about a branch, both sides run one after
 the other with the other lanes off: `if (threadIdx.x % 2 == 0)` makes every warp pay for both of its sides. When the
-same work is given to neighbouring lanes, each warp takes one side, and a side that no lane of a warp takes costs
+same work is given to consecutive lanes, each warp takes one side, and a side that no lane of a warp takes costs
 nothing.
 
 A short side is no branch at all: the compiler predicates it, all warps issue its few instructions anyhow, and no warp
@@ -60,13 +60,13 @@ void run(float *out, const float *in, int n) {
 ## Limits
 
 A warning in a loop, where both sides are long or few lanes run a long one; else information. Said only where warps
-split in at least half of their visits, and not of
+diverge in at least half of their visits, and not of
 
 - what the compiler predicates, sides of ten instructions and fewer above all, but for a reduction that doubles its
   stride: there the lanes that have no work keep all warps busy, which is information;
 - a guard at the edge of the data (`if (i < n)`), an early `return`, and a condition on data that was read;
 - one lane that acts for its warp (`if (lane == 0) atomicAdd(...)`);
-- a run of neighbouring lanes (`if (threadIdx.x < RADIUS)` for a halo), which packing would not help;
+- a run of consecutive lanes (`if (threadIdx.x < RADIUS)` for a halo), which packing would not help;
 - loops whose trip count differs from lane to lane, and `?:`, which becomes a select.
 
 There is no fix to press, except in a reduction that doubles its stride, which can be addressed sequentially.
@@ -83,7 +83,7 @@ from warpwright.facts.model import WARP, Access, Basis, Branch, Divergence, Kern
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.reductions import ADDRESS_SEQUENTIALLY, in_doubling_loop, reduction_fix
 from warpwright.rules.weighing import is_shaped, is_small
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number
+from warpwright.rules.words import because, launch_evidence, launch_of, launch_related, number
 from warpwright.syntax.nodes import node_at
 
 severity = Severity.WARNING
@@ -100,7 +100,7 @@ MANY_LANES = WARP / 2
 
 _SPLITTING = (Divergence.PARTIAL, Divergence.EVERY_WARP)
 _PARITY = re.compile(r"%|(?<!&)&(?!&)")
-_PACK = "Give the work to neighbouring lanes, so that whole warps are on or off."
+_PACK = "Give the work to consecutive lanes, so that whole warps are on or off."
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -127,18 +127,18 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         few = lanes is not None and lanes <= FEW_LANES and max(branch.sides) >= VERY_LONG
         grave = branch.in_loop and not short and (two_sided or few) and not is_small(kernel)
-        on = f" and {number(lanes)} of 32 lanes are on inside" if lanes is not None and not two_sided else ""
-        both = ", one side after the other" if two_sided else ""
-        split = f"Warps split in {branch.warps_diverging:.0%} of their visits to this branch{both}{on}"
+        on = f", {number(lanes)} of 32 lanes active inside" if lanes is not None and not two_sided else ""
+        both = ", both sides executed" if two_sided else ""
+        split = f"Divergent branch: {branch.warps_diverging:.0%} of warp visits diverge{both}{on}"
         idle = (
-            f"{number(lanes)} of 32 lanes work in this branch, and yet few warps are done"
+            f"Divergent branch: only {number(lanes)} of 32 lanes are active; no warp retires early"
             if lanes is not None
             else split
         )
         yield Finding(
             span=branch.span,
             message=(
-                f"{idle if short else split}{holds_for(launch, Basis.EXACT)}. "
+                f"{idle if short else split}{because(launch, Basis.EXACT)}\n"
                 + (ADDRESS_SEQUENTIALLY if reduction else _PACK)
             ),
             severity=Severity.WARNING if grave else Severity.INFORMATION,

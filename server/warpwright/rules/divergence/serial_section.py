@@ -102,9 +102,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=_header(kernel.source, loop),
             message=(
-                f"The first thread of the block runs this loop alone, and its other {(launch.threads or 0) - 1:,} are "
-                f"idle; {block_of(launch)}. Where no iteration needs what another one has made, the threads can share "
-                "it."
+                f"Loop run by one thread: the other {(launch.threads or 0) - 1:,} threads of the block are idle\n"
+                f"{block_of(launch).capitalize()}. Independent iterations can be shared by all threads."
             ),
             evidence=launch_evidence(launch),
             fixes=_fixes(counted),
@@ -119,8 +118,8 @@ def _header(source: Source, loop: Node) -> Span:
 
 
 def _fixes(inside: list[Access]) -> tuple[Fix, ...]:
-    spread = Fix("spread-serial-loop", "Let all threads share the loop")
-    share = Fix("share-first-thread-loop", "Let the first warp run the loop", safe=False)
+    spread = Fix("spread-serial-loop", "Spread the loop over the block")
+    share = Fix("share-first-thread-loop", "Run the loop with the first warp", safe=False)
     stores = any(access.kind is AccessKind.STORE for access in inside)
     return (spread, share) if stores else (share, spread)
 

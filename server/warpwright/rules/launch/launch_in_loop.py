@@ -73,7 +73,7 @@ from warpwright.syntax.source import Span
 
 severity = Severity.INFORMATION
 
-_BATCH = Fix("batch-launches", "Launch once for all iterations", safe=False)
+_BATCH = Fix("batch-launches", "Batch the iterations into one launch", safe=False)
 _CAPTURE = Fix("capture-graph", "Capture the launches in a CUDA graph", safe=False)
 
 LAUNCH_US = (2.0, 5.0)
@@ -131,20 +131,20 @@ def _counts(loop: HostLoop) -> bool:
 
 def _message(kernel: Kernel, loop: HostLoop, asked: int, threads: int, *, batched: bool) -> str:
     low, high = LAUNCH_US
-    times = f"{loop.iterations:,} times" if loop.iterations is not None else "again and again"
+    times = f"{loop.iterations:,} times" if loop.iterations is not None else "repeatedly"
     kib = f"{plural(asked / 1024, 'KiB').removesuffix('s')}" if asked >= 1024 else plural(asked, "byte")
-    who = f"{threads:,} threads that ask" if threads != 1 else "1 thread that asks"
+    who = f"{threads:,} threads per launch" if threads != 1 else "1 thread per launch"
     cost = f"some {low:g} to {high:g} us (assumed)"
     if loop.iterations is not None:
         cost += f", {_milliseconds(low * loop.iterations)} to {_milliseconds(high * loop.iterations)} ms in all"
     cure = (
-        "Where no iteration uses what another one writes, one launch can do all, with the loop's index in blockIdx.y."
+        "If iterations are independent, use one launch with the loop index in blockIdx.y."
         if batched
-        else "Do more in one launch, or capture the launches in a CUDA graph."
+        else "Do more work per launch, or capture the launches in a CUDA graph."
     )
     return (
-        f"{kernel.name} is launched {times} in this loop, each time with {who} for at most {kib}. That is little "
-        f"beside what a launch costs the host: {cost}. {cure}"
+        f"`{kernel.name}` is launched {times} in a loop, with at most {kib} of work each\n"
+        f"Launch overhead dominates: {who}; a launch costs the host {cost}.\n{cure}"
     )
 
 

@@ -31,7 +31,7 @@ def stride(lanes: LaneAddresses | None) -> int | None:
 
 
 def walks_on(access: Access) -> bool:
-    """Whether each lane goes along neighbouring elements in a loop, and starts in the sector where the lane before did
+    """Whether each lane goes along consecutive elements in a loop, and starts in the sector where the lane before did
     or the next: what is moved for one iteration is still in the L1 cache for the others."""
     apart = stride(access.lanes)
     return (
@@ -48,7 +48,7 @@ def first_address(access: Access) -> int | None:
 
 
 def steps_over_structures(access: Access) -> bool:
-    """Whether neighbouring lanes use neighbouring structures of an array, a part of each at a time.
+    """Whether consecutive lanes use neighbouring structures of an array, a part of each at a time.
 
     Not where each lane walks over an array in a large structure: that is as if each lane walked over a row.
     """

@@ -4,7 +4,7 @@
 
 Shared memory has 32 banks, each 4 bytes wide, and a bank serves one 4-byte word per wavefront. Lanes that read the same
 word share it. Lanes that want different words of one bank wait for each other: a request that needs 32 words of one
-bank takes 32 wavefronts where 1 would do, and the warp stalls that much longer. The classic case is a column of a tile
+bank takes 32 wavefronts (ideal 1), and the warp stalls that much longer. The classic case is a column of a tile
 whose rows are 32 floats: every row starts in bank 0, so a column is one bank.
 
 The counts are those of the real lanes of real warps, with the block shape that the host code launches. A warning is
@@ -81,7 +81,7 @@ from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.memory._neighbours import MOSTLY_USED, Neighbours
 from warpwright.rules.reductions import ADDRESS_SEQUENTIALLY, in_doubling_loop, reduction_fix
 from warpwright.rules.weighing import COUNTED, weighed, worst_by_place
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, of_busy, plural
+from warpwright.rules.words import because, code, launch_evidence, launch_of, launch_related, number, per_request
 
 severity = Severity.WARNING
 
@@ -102,12 +102,9 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     said: set[str | None] = set()
     for access in worst_by_place(shared, lambda a: a.excess or 0.0):
         excess = access.excess
-        got, ideal = (
-            of_busy(access, access.wavefronts_per_request),
-            of_busy(access, access.ideal_wavefronts_per_request),
-        )
-        if got is None or ideal is None or excess is None or excess < NOTABLE:
+        if access.transactions is None or excess is None or excess < NOTABLE:
             continue
+        got, ideal = access.transactions
         array = next((a for a in kernel.shared_arrays if a.name == access.array), None)
         launch = launch_of(kernel, access.launch)
         own, used = neighbours.shares(access)
@@ -117,17 +114,16 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 continue
             level = Severity.INFORMATION
             said.add(access.array)
-        why = (f": {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
         yield Finding(
             span=access.span,
             message=(
-                f"{plural(got, 'wavefront')} per request where {number(ideal)} would do{why}. "
-                + _advice(kernel, access, array, merged)
+                f"{number(excess)}-way bank conflict on {code(access.expression)}: {per_request(access, 'wavefront')}"
+                f"{because(launch, access.basis, access.why)}\n{_advice(kernel, access, array, merged)}"
             ),
             severity=weighed(kernel, access, level),
             evidence={
-                "wavefronts_per_request": access.wavefronts_per_request,
-                "ideal_wavefronts_per_request": access.ideal_wavefronts_per_request,
+                "wavefronts_per_request": round(got, 3),
+                "ideal_wavefronts_per_request": round(ideal, 3),
                 "active_lanes": round(access.active_lanes, 3),
                 "bytes": access.bytes,
                 "basis": access.basis.value,
@@ -161,25 +157,25 @@ def _has_rows(array: SharedArray | None) -> bool:
 
 def _advice(kernel: Kernel, access: Access, array: SharedArray | None, merged: bool) -> str:
     if merged:
-        return "The kernel uses the words between too: see whether the compiler merges them into one wide access."
+        return "The kernel uses the words between too: check whether the compiler merges them into one vector access."
     if array is not None and _has_rows(array):
-        return f"Pad the rows of {array.name}, so that each row starts in another bank."
+        return f"Pad the rows of `{array.name}`, so that each row starts in another bank."
     if _in_doubling_loop(kernel, access):
         return ADDRESS_SEQUENTIALLY
-    return "Let neighbouring lanes use neighbouring words, or make the stride an odd number of words."
+    return "Map consecutive lanes to consecutive words, or make the stride an odd number of words."
 
 
 def _fixes(kernel: Kernel, access: Access, array: SharedArray | None) -> tuple[Fix, ...]:
     if array is not None and _has_rows(array):
-        pad = Fix("pad-shared-array", f"Pad the rows of {array.name}")
+        pad = Fix("pad-shared-array", f"Pad the rows of `{array.name}`")
         width = array.dims[-1] or 0
         if len(array.dims) != 2 or width & (width - 1):
             return (pad,)
-        return (pad, Fix("swizzle-shared-array", f"Permute the elements in the rows of {array.name}"))
+        return (pad, Fix("swizzle-shared-array", f"XOR-swizzle `{array.name}`"))
     if _in_doubling_loop(kernel, access):
         return (reduction_fix(kernel, [access.array]),)
     if array is not None and not array.dynamic and access.span.source is kernel.source:
-        return (Fix("skew-shared-array", f"Leave a word free after every 128 bytes of {array.name}"),)
+        return (Fix("skew-shared-array", f"Pad `{array.name}` by one word per 128 bytes"),)
     return ()
 
 

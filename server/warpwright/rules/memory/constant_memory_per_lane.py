@@ -21,7 +21,7 @@ void run(float *out, const float *in, int blocks) { apply_window<<<blocks, 256>>
 
 ## Use instead
 
-Global memory, which serves neighbouring lanes together; a table that is read often belongs into shared memory:
+Global memory, which serves consecutive lanes together; a table that is read often belongs into shared memory:
 
 ```cuda
 __global__ void apply_window(float *out, const float *in, const float *window) {
@@ -48,7 +48,7 @@ from collections.abc import Iterator
 from warpwright.facts.model import AccessKind, Basis, Kernel, Space
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.weighing import COUNTED, at_most, weighed, worst_by_place
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number
+from warpwright.rules.words import because, code, launch_evidence, launch_of, launch_related, number
 
 severity = Severity.WARNING
 
@@ -66,21 +66,18 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         launch = launch_of(kernel, access.launch)
         if access.basis in COUNTED and count is not None and count >= NOTABLE:
             level = Severity.WARNING if count >= GRAVE else Severity.INFORMATION
-            says = (
-                f"The lanes want {number(count)} different addresses of {access.array} per request, one pass for each"
-            )
-            says += holds_for(launch, access.basis, access.why)
+            says = f"Serialized constant load {code(access.expression)}: {number(count)} addresses/request (ideal 1)"
+            says += because(launch, access.basis, access.why)
         elif access.basis is Basis.DATA_DEPENDENT and access.array not in said:
             level = Severity.INFORMATION
-            says = f"The index into {access.array} is read from memory: each different address in a warp takes a pass"
+            says = f"Data-dependent constant load {code(access.expression)}: one pass per distinct address in a warp"
         else:
             continue
         said.add(access.array)
         yield Finding(
             span=access.span,
             message=(
-                f"{says}. Constant memory is for what all lanes read alike; keep {access.array} in shared or global "
-                "memory."
+                f"{says}\nConstant memory is for uniform loads; keep `{access.array}` in shared or global memory."
             ),
             severity=at_most(level, weighed(kernel, access, level)),
             evidence={

@@ -69,7 +69,7 @@ from warpwright.facts.model import Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.weighing import COUNTED, is_shaped, is_small, worst_by_place
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number
+from warpwright.rules.words import because, launch_evidence, launch_of, launch_related, number
 from warpwright.syntax.nodes import node_at
 
 severity = Severity.WARNING
@@ -95,12 +95,12 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if together is None or together < NOTABLE or _is_combined(access) or _IN_TURN.match(access.span.code):
             continue
         launch = launch_of(kernel, access.launch)
-        lanes = f"{'Up to ' if access.thinned else ''}{number(access.active_lanes)} lanes"
+        lanes = f"{'up to ' if access.thinned else ''}{number(access.active_lanes)} lanes"
         yield Finding(
             span=access.span,
             message=(
-                f"{lanes} of a warp update {_addresses(access)}, and {_why(access)}: they go one after the other"
-                f"{holds_for(launch, access.basis)}. {_ADVICE}"
+                f"Contended atomic on `{access.array}`: {lanes} of a warp serialize on {_addresses(access)}"
+                f"{because(launch, access.basis, _why(access))}\n{_ADVICE}"
             ),
             severity=_severity(kernel, access, together),
             evidence={
@@ -111,12 +111,12 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "basis": access.basis.value,
                 **launch_evidence(launch),
             },
-            fixes=(Fix("aggregate-atomics", "Add up within the block first", safe=_is_integer(access)),),
+            fixes=(Fix("aggregate-atomics", "Reduce within the block first", safe=_is_integer(access)),),
             related=launch_related(launch),
         )
 
 
-_ADVICE = "Combine them within the warp or block first, so that one lane updates."
+_ADVICE = "Reduce within the warp or block first, so that one lane updates."
 
 
 def _per_address(access: Access) -> float | None:
@@ -168,7 +168,7 @@ def _addresses(access: Access) -> str:
 
 def _why(access: Access) -> str:
     if access.by_thread:
-        return "the compiler does not see that they are the same"
+        return "the compiler cannot tell that the addresses are equal"
     if access.type in ("float", "double"):
-        return f"the compiler does not combine atomics of {access.type}"
-    return "the compiler does not combine these"
+        return f"the compiler does not aggregate {access.type} atomics"
+    return "the compiler does not aggregate these"

@@ -65,6 +65,7 @@ from collections.abc import Iterator
 from warpwright.facts.model import Access, Kernel, Space
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.weighing import is_small
+from warpwright.rules.words import plural
 
 severity = Severity.INFORMATION
 
@@ -81,8 +82,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=first.span,
             message=(
-                f"{why}, and each access is a load or store in place of a register"
-                f"{', in a loop' if looped else ''} ({places} in the text)."
+                f"{why}\n{plural(places, 'access')[: None if places == 1 else -1]}{'es' if places != 1 else ''} to "
+                f"local memory in place of registers{', in a loop' if looped else ''}."
             ),
             severity=Severity.INFORMATION if looped and not is_small(kernel) else Severity.HINT,
             evidence={

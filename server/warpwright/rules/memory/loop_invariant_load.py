@@ -61,7 +61,7 @@ from warpwright.facts.aliasing import changes, has_volatile, inside, is_plain_lo
 from warpwright.facts.model import Access, AccessKind, Kernel
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.weighing import COUNTED, worst_by_place
-from warpwright.rules.words import launch_of, launch_related
+from warpwright.rules.words import code, launch_of, launch_related
 from warpwright.syntax.nodes import descendants
 
 severity = Severity.INFORMATION
@@ -69,7 +69,7 @@ severity = Severity.INFORMATION
 FEW = 8.0
 """Iterations below which a repeated load costs little."""
 
-HOIST = Fix("hoist-loop-invariant-load", "Load it once, before the loop", safe=False)
+HOIST = Fix("hoist-loop-invariant-load", "Hoist the load out of the loop", safe=False)
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -144,11 +144,10 @@ def _reason(kernel: Kernel, access: Access, loop: Node, apart: frozenset[str], i
 def _message(access: Access, reason: str, is_sum: bool) -> str:
     if is_sum:
         return (
-            f"{access.expression} stays at one address, and every iteration stores it: {reason} may be of the same "
-            "memory, as far as the compiler knows. Keep it in a local variable and store that after the loop."
+            f"{code(access.expression)} is loop-invariant but stored every iteration: {reason} may alias it\n"
+            "Accumulate in a local variable and store it after the loop."
         )
-    change = "lets other threads change it" if reason == "the barrier" else "may be to the same memory"
+    change = "lets other threads change it" if reason == "the barrier" else "may alias it"
     return (
-        f"{access.expression} stays at one address, and every iteration loads it: {reason} {change}, as far as the "
-        "compiler knows. Load it once, before the loop."
+        f"{code(access.expression)} is loop-invariant but reloaded: {reason} {change}\nLoad it once, before the loop."
     )

@@ -5,7 +5,7 @@
 A vector load needs an address that is a multiple of its size: a `float4` one of 16 bytes. A cast promises that and
 checks nothing; where the promise is broken, the kernel ends with "misaligned address". That is an error.
 
-Neighbouring lanes that use neighbouring elements, the first of which is not at the start of a sector, touch one sector
+Consecutive lanes that use consecutive elements, the first of which is not at the start of a sector, touch one sector
 more than they would: 5 in place of 4 for 32 floats. That is a hint, as the next warp finds the sector in a cache.
 
 ## Example
@@ -57,7 +57,7 @@ from warpwright.rules.base import Finding, Severity
 from warpwright.rules.faults import of_runs
 from warpwright.rules.memory._lanes import first_address, stride
 from warpwright.rules.weighing import SURE, worst_by_place
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, plural
+from warpwright.rules.words import because, code, launch_evidence, launch_of, launch_related, per_request, plural
 
 severity = Severity.ERROR
 
@@ -101,15 +101,15 @@ def _fault(kernel: Kernel, access: Access) -> Iterator[Finding]:
     apart = len({a % access.bytes for a in lanes.addresses if a is not None}) > 1
     step = stride(lanes)
     if apart and step is not None:
-        why = f"neighbouring lanes are {plural(abs(step), 'byte')} apart"
+        why = f"lane stride {abs(step)} B"
     else:
-        why = f"lane {lane} is {plural(at % access.bytes, 'byte')} past a multiple of {access.bytes}"
+        why = f"lane {lane} is {plural(at % access.bytes, 'byte')} off"
     sure = "faults" if apart else f"faults, unless {access.array} itself starts as far off"
     yield Finding(
         span=access.span,
         message=(
-            f"An access of {access.bytes} bytes needs an address that is a multiple of {access.bytes}: {why}. "
-            f"It {sure}."
+            f"Misaligned {access.bytes}-byte {access.kind.value} {code(access.expression)}: {why}\n"
+            f"The address must be a multiple of {access.bytes}: it {sure}."
         ),
         severity=Severity.ERROR if apart and access.basis is Basis.EXACT else Severity.WARNING,
         evidence={
@@ -126,7 +126,7 @@ def _fault(kernel: Kernel, access: Access) -> Iterator[Finding]:
 
 
 def _straddles(access: Access) -> bool:
-    """Whether nearly all requests are of neighbouring elements and touch a sector more than they need."""
+    """Whether nearly all requests are of consecutive elements and touch a sector more than they need."""
     got, ideal = access.sectors_per_request, access.ideal_sectors_per_request
     if access.space is not Space.GLOBAL or access.basis not in SURE or got is None or ideal is None:
         return False
@@ -142,7 +142,7 @@ def _straddles(access: Access) -> bool:
 
 
 def _is_stencil(kernel: Kernel) -> bool:
-    """Whether some array is read at neighbouring elements by the same lanes: what starts off a sector is in a cache."""
+    """Whether some array is read at consecutive elements by the same lanes: what starts off a sector is in a cache."""
     starts: dict[tuple[object, ...], set[int]] = {}
     for access in kernel.accesses:
         first = first_address(access)
@@ -159,9 +159,9 @@ def _straddling(kernel: Kernel, access: Access) -> Finding:
     return Finding(
         span=access.span,
         message=(
-            f"{plural(got, 'sector')} per request where {number(ideal)} would do: the lanes' addresses are contiguous, "
-            f"but start {plural(past, 'byte')} past a sector{holds_for(launch, access.basis)}. Shift {access.array} "
-            "or the threads, so that a warp starts at a multiple of 32 bytes."
+            f"Misaligned warp {access.kind.value} {code(access.expression)}: {per_request(access, 'sector')}"
+            + because(launch, access.basis, f"contiguous, but {plural(past, 'byte')} past a sector boundary")
+            + f"\nShift `{access.array}` or the threads, so that a warp starts at a multiple of 32 bytes."
         ),
         severity=Severity.HINT,
         evidence={

@@ -39,7 +39,7 @@ void run(float *out, const float *in, int rows, int columns) { square<<<rows, 25
 - Said where a loop that nvcc unrolls both loads and stores, where a load of an iteration stands after a store, and
   where one element is loaded again after a store to another array. A loop by `gridDim.x * blockDim.x` is not unrolled,
   and a kernel that loads first and stores last has nothing to gain.
-- Not said where a launch in sight hands the same array to both pointers. What a launch elsewhere hands over is not
+- Not said where a launch found hands the same array to both pointers. What a launch elsewhere hands over is not
   known.
 - It is a hint: how much is gained depends on how many warps there are to hide the wait.
 """
@@ -62,6 +62,7 @@ from warpwright.facts.aliasing import (
 )
 from warpwright.facts.model import Access, AccessKind, Kernel
 from warpwright.rules.base import Finding, Fix, Related, Severity
+from warpwright.rules.words import code
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 
@@ -85,17 +86,17 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     again = next((p for p in _loaded_again(loads, stores) if _may_be_apart(kernel, p)), None)
     if found is not None:
         load, store = found
-        why = f"in a loop, loads of {load.array} wait for the stores to {store.array} before them"
+        why = "in a loop, loads wait for the stores before them"
     elif again is not None:
         load, store = again
-        why = f"{load.expression} is loaded again after the store to {store.array}"
+        why = f"{code(load.expression)} is reloaded after the store"
     else:
         return
     yield Finding(
         span=kernel.name_span,
         message=(
-            f"{load.array} and {store.array} may be the same memory, as far as the compiler knows: {why}. Declare the "
-            "pointers __restrict__ if they do not overlap."
+            f"`{load.array}` and `{store.array}` may alias: {why}\n"
+            "Declare the pointers __restrict__ if they do not overlap."
         ),
         evidence={
             "load": load.expression,

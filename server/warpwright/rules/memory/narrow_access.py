@@ -1,4 +1,4 @@
-"""A lane moves neighbouring elements one by one, which one wider access could move.
+"""A lane moves consecutive elements one by one, which one wider access could move.
 
 ## Why is this bad?
 
@@ -44,7 +44,7 @@ void run(float *out, const float4 *rgba, int n) {
 - Found where the lanes' elements are contiguous in all: nothing of what lies between them is left unused.
 - The array must be aligned to the wider type, as memory from cudaMalloc is; an offset into it may not be.
 - Bytes and halves are said once for each kernel, as a hint, and only where all that it loads and stores is so narrow.
-- There is no fix to press for neighbouring elements. Bytes and halves have one, vectorize-elementwise, for kernels that
+- There is no fix to press for consecutive elements. Bytes and halves have one, vectorize-elementwise, for kernels that
   do the same to each element of their arrays.
 """
 
@@ -56,7 +56,7 @@ from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kerne
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.memory._lanes import elements_of_a_lane, stride
 from warpwright.rules.weighing import COUNTED, at_most, weighed
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, plural
+from warpwright.rules.words import because, launch_evidence, launch_of, launch_related, plural
 
 severity = Severity.INFORMATION
 
@@ -81,15 +81,15 @@ def _elements(kernel: Kernel, parts: list[Access]) -> Finding:
     launch = launch_of(kernel, first.launch)
     together = sum(part.bytes for part in parts)
     sectors = sum(part.sectors_per_request or 0.0 for part in parts)
-    verb = "loads" if first.kind is AccessKind.LOAD else "stores"
+    apart = plural(first.sectors_per_request or 0.0, "sector")
     level = severity if len(parts) >= WARP // 8 else Severity.HINT
     return Finding(
         span=first.span,
         message=(
-            f"Each lane {verb} {together} neighbouring bytes of {first.array} in {len(parts)} requests of "
-            f"{plural(first.sectors_per_request or 0.0, 'sector')}{holds_for(launch, first.basis)}. One access of "
-            f"{together} bytes would move them in {plural(together * WARP / SECTOR_BYTES, 'sector')}, where "
-            f"{first.array} is aligned to {together} bytes."
+            f"Narrow {first.kind.value}s of `{first.array}`: {together} B per lane in {len(parts)} requests"
+            f"{because(launch, first.basis, f'{apart} per request')}\n"
+            f"One {together}-byte vector access takes {plural(together * WARP / SECTOR_BYTES, 'sector')}, if "
+            f"`{first.array}` is {together}-byte aligned."
         ),
         severity=at_most(level, weighed(kernel, first, level)),
         evidence={
@@ -125,9 +125,8 @@ def _small(kernel: Kernel, accesses: list[Access]) -> Finding:
     return Finding(
         span=first.span,
         message=(
-            f"Each lane moves {each} at a time, and so does every access of this kernel: a request carries "
-            f"{number(first.bytes * WARP)} bytes of the {WORD * WARP} that it could{holds_for(launch, first.basis)}. "
-            f"Let a lane move {WORD // first.bytes} neighbouring elements as one word."
+            f"Narrow accesses: {each} per lane, {first.bytes * WARP} of {WORD * WARP} bytes per request"
+            f"{because(launch, first.basis)}\nVectorize: move {WORD // first.bytes} elements per lane as one word."
         ),
         severity=Severity.HINT,
         evidence={
@@ -137,6 +136,6 @@ def _small(kernel: Kernel, accesses: list[Access]) -> Finding:
             "basis": first.basis.value,
             **launch_evidence(launch),
         },
-        fixes=(Fix("vectorize-elementwise", "Move several elements at once"),),
+        fixes=(Fix("vectorize-elementwise", "Vectorize the element accesses"),),
         related=launch_related(launch),
     )

@@ -66,7 +66,7 @@ from warpwright.facts.aliasing import changes, loop_around
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kernel, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.weighing import COUNTED, at_most, weighed, worst_by_place
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related
+from warpwright.rules.words import because, launch_evidence, launch_of, launch_related
 
 severity = Severity.INFORMATION
 
@@ -88,12 +88,12 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         first = min(accesses, key=lambda a: a.span.start)
         launch = launch_of(kernel, first.launch)
         level = severity if any(a.type in DATA_TYPES or a.structure is not None for a in accesses) else Severity.HINT
-        arrays = " and ".join(dict.fromkeys(str(a.array) for a in accesses))
+        arrays = " and ".join(dict.fromkeys(f"`{a.array}`" for a in accesses))
         yield Finding(
             span=first.span,
             message=(
-                f"All {WARP} lanes load one address of {arrays} at each iteration, and the next one at the next"
-                f"{holds_for(launch, first.basis)}. {_advice(accesses)}"
+                f"Uniform load of {arrays} in a loop: all {WARP} lanes read one address per iteration"
+                f"{because(launch, first.basis)}\n{_advice(accesses)}"
             ),
             severity=at_most(level, weighed(kernel, first, level)),
             evidence={
@@ -109,12 +109,10 @@ def check(kernel: Kernel) -> Iterator[Finding]:
 
 
 def _advice(accesses: list[Access]) -> str:
-    tile = "Load a tile into shared memory, an element by each lane, and read it from there"
+    tile = "Stage a tile in shared memory, one element per lane"
     if any(access.by_thread for access in accesses):
-        return f"{tile}: one request brings what {WARP} iterations need."
-    return (
-        f"{tile}: all warps of the block use it. What is small and the same for all blocks can be in constant memory."
-    )
+        return f"{tile}: one request covers {WARP} iterations."
+    return f"{tile}: all warps of the block share it. Small read-only data belongs in constant memory."
 
 
 def _is_walked_together(kernel: Kernel, access: Access) -> bool:

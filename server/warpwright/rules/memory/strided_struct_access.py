@@ -27,7 +27,7 @@ void run(float *out, const Particle *particles, int n) {
 
 ## Use instead
 
-An array for each member, so that neighbouring lanes use neighbouring words:
+An array for each member, so that consecutive lanes use neighbouring words:
 
 ```cuda
 struct Particles {
@@ -66,7 +66,7 @@ from warpwright.rules.base import Finding, Severity
 from warpwright.rules.memory._lanes import beside, first_address, steps_over_structures, used_offsets
 from warpwright.rules.memory._neighbours import MOSTLY_USED
 from warpwright.rules.weighing import COUNTED, weighed, worst_by_place
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, plural
+from warpwright.rules.words import because, code, launch_evidence, launch_of, launch_related, per_request
 
 severity = Severity.WARNING
 
@@ -84,7 +84,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     ]
     said: set[str | None] = set()
     for access in sorted(worst_by_place(strided, lambda a: a.excess or 0.0), key=_gravity, reverse=True):
-        structure, got, ideal = access.structure, access.sectors_per_request, access.ideal_sectors_per_request
+        structure, (got, ideal) = access.structure, access.transactions or (None, None)
         if structure is None or got is None or not ideal or access.array in said:
             continue
         said.add(access.array)
@@ -97,9 +97,13 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=access.span,
             message=(
-                f"{plural(got, 'sector')} per request where {number(ideal)} would do: neighbouring lanes are one "
-                f"{_name(structure)} of {structure.bytes} bytes apart, of which the kernel uses {used}"
-                f"{holds_for(launch, access.basis)}. {_advice(structure, level)}"
+                f"Strided {access.kind.value} {code(access.expression)}: {per_request(access, 'sector')}"
+                + because(
+                    launch,
+                    access.basis,
+                    f"lane stride is one {_name(structure)} of {structure.bytes} bytes, {used} used",
+                )
+                + f"\n{_advice(structure, level)}"
             ),
             severity=weighed(kernel, access, level),
             evidence={
@@ -140,7 +144,7 @@ def _name(structure: Structure) -> str:
 def _advice(structure: Structure, level: Severity) -> str:
     if level is Severity.HINT:
         return (
-            f"Aligned to {_piece(structure)} bytes, as by __align__({_piece(structure)}), it would be moved in pieces "
-            f"of {_piece(structure)} bytes and not of {structure.align}."
+            f"With __align__({_piece(structure)}) it is moved in {_piece(structure)}-byte pieces instead of "
+            f"{structure.align}-byte ones."
         )
-    return "Keep the members that are used together in arrays of their own."
+    return "Use a structure of arrays for the members that are used together."

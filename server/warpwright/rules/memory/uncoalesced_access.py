@@ -28,7 +28,7 @@ void run(float *out, const float *in, int width, int height) {
 
 ## Use instead
 
-Neighbouring lanes differ in threadIdx.x, so threadIdx.x belongs to the index that has no factor:
+Consecutive lanes differ in threadIdx.x, so threadIdx.x belongs to the index that has no factor:
 
 ```cuda
 __global__ void scale(float *out, const float *in, float factor, int width, int height) {
@@ -49,7 +49,7 @@ void run(float *out, const float *in, int width, int height) {
 - An index that is read from memory (a gather) is not judged: its sectors depend on the data.
 - Caches are not modelled. A kernel that goes on to use the rest of each sector soon after, such as one that reads all
   the members of a structure, pays in L1 transactions and not in DRAM bandwidth; where the kernel's other accesses can
-  be seen to use most of it, or each lane walks along neighbouring elements up to where the next lane started, one
+  be seen to use most of it, or each lane walks along consecutive elements up to where the next lane started, one
   access of the array is shown, as information, and only from 4 sectors for each one needed.
 - Where the block's shape had to be assumed and the lanes depend on it, the finding is information, and it says so.
 - Where the sectors too many are less than a tenth of what the kernel needs in global memory, it is information.
@@ -66,7 +66,7 @@ from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.memory._lanes import elements_of_a_lane, steps_over_structures, walks_on
 from warpwright.rules.memory._neighbours import MOSTLY_USED, Neighbours
 from warpwright.rules.weighing import COUNTED, weighed, worst_by_place
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, of_busy, plural
+from warpwright.rules.words import because, code, launch_evidence, launch_of, launch_related, per_request
 
 severity = Severity.WARNING
 
@@ -85,13 +85,12 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     said: set[str | None] = set()
     for access in worst_by_place(counted, lambda a: a.excess or 0.0):
         excess = access.excess
-        got, ideal = of_busy(access, access.sectors_per_request), of_busy(access, access.ideal_sectors_per_request)
-        if got is None or ideal is None or excess is None or excess < NOTABLE:
+        if access.transactions is None or excess is None or excess < NOTABLE:
             continue
+        got, ideal = access.transactions
         if steps_over_structures(access) or elements_of_a_lane(kernel, access):
             continue  # strided-struct-access and narrow-access say what to do about these
         launch = launch_of(kernel, access.launch)
-        why = (f": {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
         own, used = neighbours.shares(access)
         level = Severity.WARNING if excess >= GRAVE and got - ideal >= MANY else Severity.INFORMATION
         if cached := (used >= MOSTLY_USED and used > own) or walks_on(access):
@@ -102,12 +101,13 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=access.span,
             message=(
-                f"{plural(got, 'sector')} per request where {number(ideal)} would do{why}. " + _advice(kernel, cached)
+                f"Uncoalesced {access.kind.value} {code(access.expression)}: {per_request(access, 'sector')}"
+                f"{because(launch, access.basis, access.why)}\n{_advice(kernel, cached)}"
             ),
             severity=weighed(kernel, access, level),
             evidence={
-                "sectors_per_request": access.sectors_per_request,
-                "ideal_sectors_per_request": access.ideal_sectors_per_request,
+                "sectors_per_request": round(got, 3),
+                "ideal_sectors_per_request": round(ideal, 3),
                 "active_lanes": round(access.active_lanes, 3),
                 "bytes": access.bytes,
                 "basis": access.basis.value,
@@ -126,27 +126,27 @@ def _uses_both_axes(kernel: Kernel) -> bool:
 def _advice(kernel: Kernel, cached: bool) -> str:
     if cached:
         return (
-            "The kernel uses the rest of these sectors too, so caches make up for most of it; a structure of arrays "
-            "would not need them to."
+            "The kernel uses the rest of these sectors too, so L1 hits make up for most of it. A structure of arrays "
+            "would not rely on them."
         )
     if _uses_both_axes(kernel):
-        return "Give threadIdx.x to the index without a factor, or go through a tile in shared memory."
-    return "Let neighbouring lanes use neighbouring elements: change the layout, or go through shared memory."
+        return "Index the contiguous dimension with threadIdx.x, or stage through a tile in shared memory."
+    return "Map consecutive lanes to consecutive elements, or stage through shared memory."
 
 
 def _fixes(kernel: Kernel, access: Access) -> tuple[Fix, ...]:
     if access.span.source is kernel.source and _uses_both_axes(kernel) and not kernel.shared_arrays:
-        swap = Fix("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y")
-        return (swap, Fix("stage-transpose-in-shared", "Transpose through a tile of shared memory"))
+        swap = Fix("swap-thread-axes", "Swap threadIdx.x and threadIdx.y")
+        return (swap, Fix("stage-transpose-in-shared", "Transpose through a shared-memory tile"))
     if access.span.source is not kernel.source or access.loop_step != access.bytes:
         return ()
-    chunk = Fix("interchange-loops", "Let neighbouring threads take neighbouring elements")
-    vectors = Fix("vectorize-row-walk", "Move several elements of a thread's row at once")
+    chunk = Fix("interchange-loops", "Interchange the loops: consecutive threads take consecutive elements")
+    vectors = Fix("vectorize-row-walk", "Vectorize row loads (float4)")
     if _walks_a_row(access) and not kernel.shared_arrays and not kernel.barriers:
-        return (Fix("warp-per-row", "Give each row to a warp", safe=False), vectors, chunk)
+        return (Fix("warp-per-row", "Process one row per warp", safe=False), vectors, chunk)
     return (chunk, vectors)
 
 
 def _walks_a_row(access: Access) -> bool:
-    """Whether each lane goes along neighbouring elements in a loop long enough for a warp to share."""
+    """Whether each lane goes along consecutive elements in a loop long enough for a warp to share."""
     return access.kind is AccessKind.LOAD and access.loop_step == access.bytes and access.iterations >= WARP

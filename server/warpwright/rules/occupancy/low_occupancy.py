@@ -112,8 +112,8 @@ def _of_compiled(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=span,
             message=(
-                f"{percent(now.fraction)} % of the warps that a multiprocessor of {footprint.arch} holds:{instance} "
-                f"{cause_words(footprint)}. {ways[0].upper()}{ways[1:]}."
+                f"Occupancy is {percent(now.fraction)}% on {footprint.arch}:{instance} {cause_words(footprint)}\n"
+                f"{ways[0].upper()}{ways[1:]}."
             ),
             evidence={
                 "occupancy": round(now.fraction, 4),
@@ -132,11 +132,11 @@ def _of_compiled(kernel: Kernel) -> Iterator[Finding]:
         )
 
 
-_BOUNDS = Fix("add-launch-bounds", "Ask the compiler for registers that let another block in")
+_BOUNDS = Fix("add-launch-bounds", "Limit registers with __launch_bounds__ so that another block fits")
 
 
 def _fixes(kernel: Kernel) -> tuple[Fix, ...]:
-    resize = Fix("occupancy-block-size", "Launch blocks of the size that keeps most warps resident")
+    resize = Fix("occupancy-block-size", "Use the block size with the highest occupancy")
     return () if kernel.shared_arrays or kernel.barriers else (resize,)
 
 
@@ -169,8 +169,7 @@ def _of_text(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=launch.span,
             message=(
-                f"At most {now.fraction:.0%} of the warps that a multiprocessor of {kernel.arch} holds: "
-                f"{_cause(now, shared, threads)}. {way}"
+                f"Occupancy is capped at {now.fraction:.0%} on {kernel.arch}: {_cause(now, shared, threads)}\n{way}"
             ),
             evidence={
                 "occupancy": round(now.fraction, 4),
@@ -195,10 +194,10 @@ def _shared_bytes(kernel: Kernel, launch: Launch) -> int | None:
 
 def _cause(now: Occupancy, shared: int, threads: int) -> str:
     if now.limiter == "shared memory":
-        return f"its shared memory has room for {_blocks(now.blocks)} with {size_words(shared)} each"
+        return f"{_blocks(now.blocks)}/SM with {size_words(shared)} of shared memory each"
     if now.limiter == "blocks":
-        return f"it holds {_blocks(now.blocks)}, here of {-(-threads // WARP)} {'warp' if threads <= WARP else 'warps'}"
-    return f"{_blocks(now.blocks)} of {threads} threads fit, and the rest has no room for another"
+        return f"{_blocks(now.blocks)}/SM x {-(-threads // WARP)} {'warp' if threads <= WARP else 'warps'}"
+    return f"{_blocks(now.blocks)}/SM of {threads} threads"
 
 
 def _way(arch: str, now: Occupancy, shared: int, threads: int) -> str:
@@ -206,11 +205,11 @@ def _way(arch: str, now: Occupancy, shared: int, threads: int) -> str:
     limits = ARCHITECTURES[architecture_number(arch)]
     if now.limiter == "blocks":
         needed = -(-limits.threads // limits.blocks)
-        return f"Blocks of {-(-needed // WARP) * WARP} threads or more fill it."
+        return f"Use blocks of at least {-(-needed // WARP) * WARP} threads."
     if now.limiter == "warps":
         better = [t for t in (128, 256, 384, 512, 768, 1024) if occupancy(arch, 0, shared, t).fraction > now.fraction]
         best = max(better, key=lambda t: (occupancy(arch, 0, shared, t).fraction, -abs(t - threads)), default=None)
-        return f"Blocks of {best} threads fill it to {occupancy(arch, 0, shared, best).fraction:.0%}." if best else ""
+        return f"Blocks of {best} threads reach {occupancy(arch, 0, shared, best).fraction:.0%}." if best else ""
     enough = ceil(LOW * limits.threads / WARP / -(-threads // WARP))
     most = _most_shared(arch, threads, enough)
     if most is None or most < shared * LEAST_LEFT:

@@ -49,12 +49,12 @@ void run(float *out, const float *in) {
 
 ## Limits
 
-- Said only where every index is exact: every launch in sight has a block that the text gives, no index depends on data
+- Said only where every index is exact: every launch found has a block that the text gives, no index depends on data
   or run-time sizes, every loop was followed to its end, and the array is only ever used by its elements.
-- Launches from other files are not in sight; an array sized for their larger blocks is found too.
+- Launches from other files are not found; an array sized for their larger blocks is found too.
 - Information where the rest would let another block fit on a multiprocessor, else a hint; from a quarter of the array
   and half a kilobyte unused.
-- The fix gives the array the size that the launches in sight need.
+- The fix gives the array the size that the launches found need.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if unused < WORTHWHILE or unused < UNUSED * size or not _by_elements(kernel, array):
             continue
         gained = _gained(kernel, unused)
-        then = f" Without the rest, {gained} fit on a multiprocessor of {kernel.arch}." if gained else ""
+        then = f"\nWithout the rest, {gained} fit on an SM of {kernel.arch}." if gained else ""
         yield Finding(
             span=array.span,
-            message=f"{used} of the {size} bytes of {array.name} are used at the launches in sight.{then}",
+            message=f"Oversized shared array `{array.name}`: {used} of {size} bytes are used{then}",
             severity=Severity.INFORMATION if gained else Severity.HINT,
             evidence={"bytes": size, "used_bytes": used, "basis": "exact"},
-            fixes=(Fix("shrink-shared-array", "Shrink it to what is used"),),
+            fixes=(Fix("shrink-shared-array", f"Shrink `{array.name}` to {used} bytes"),),
         )
 
 

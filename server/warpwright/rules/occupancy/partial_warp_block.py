@@ -1,10 +1,10 @@
-"""A block whose number of threads is no multiple of 32.
+"""A block whose number of threads is not a multiple of 32.
 
 ## Why is this bad?
 
-Blocks are cut into warps of 32 lanes. The last warp of a block of 100 threads has 4 lanes on, and it is issued, holds
-registers and waits like a full one. The idle lanes are a share of the machine that no thread can use: 22% for a block
-of 100 threads, half for one of 16.
+Blocks are cut into warps of 32 lanes. The last warp of a block of 100 threads has 4 active lanes, and it is issued,
+holds registers and waits like a full one. The idle lanes are a share of the machine that no thread can use: 22% for a
+block of 100 threads, half for one of 16.
 
 ## Example
 
@@ -58,9 +58,9 @@ severity = Severity.WARNING
 GRAVE = 1 / 4
 """Share of idle lanes from which it is a warning."""
 NOTABLE = 1 / 8
-PACK = Fix("pack-blocks", "Pack small blocks into one")
-RESIZE = Fix("occupancy-block-size", "Launch blocks of whole warps")
-FILL = Fix("fill-warps", "Put one-thread blocks together into warps")
+PACK = Fix("pack-blocks", "Pack several small blocks into one")
+RESIZE = Fix("occupancy-block-size", "Use a block size that is a multiple of 32")
+FILL = Fix("fill-warps", "Merge one-thread blocks into warps")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -73,12 +73,11 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         warps = -(-threads // WARP)
         idle = 1 - threads / (warps * WARP)
         lanes = warps * WARP - threads
-        last = threads % WARP
         yield Finding(
             span=launch.span,
             message=(
-                f"A block of {_size(launch)} is no multiple of 32: its last warp has {last} of 32 lanes on, so "
-                f"{idle:.0%} of the lanes that the block takes up stay idle. Use {_whole(launch)}."
+                f"Block size {_size(launch)} is not a multiple of the warp size: {lanes} of {warps * WARP} lanes idle\n"
+                f"Use {_whole(launch)}."
             ),
             severity=Severity.HINT if is_small(kernel) else _severity(launch, idle),
             evidence={
@@ -110,8 +109,7 @@ def _severity(launch: Launch, idle: float) -> Severity:
 
 def _size(launch: Launch) -> str:
     threads = launch.threads
-    one = "thread" if threads == 1 else "threads"
-    return f"{threads} {one}" if launch.block[1:] == (1, 1) else f"{dims_text(launch.block)} = {threads} threads"
+    return f"{threads}" if launch.block[1:] == (1, 1) else f"{dims_text(launch.block)} = {threads}"
 
 
 def _whole(launch: Launch) -> str:

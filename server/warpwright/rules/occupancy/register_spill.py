@@ -90,6 +90,7 @@ from warpwright.facts.compiled import spill_lines
 from warpwright.facts.model import Kernel
 from warpwright.facts.resources import KernelResources
 from warpwright.rules.base import Finding, Severity
+from warpwright.rules.words import code
 
 severity = Severity.WARNING
 
@@ -107,15 +108,15 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     if not spilling:
         return
     worst = max(spilling, key=lambda each: each.spill_bytes)
-    others = f", the worst of {len(kernel.compiled)} instances" if len(kernel.compiled) > 1 else ""
+    others = f" This is the worst of {len(kernel.compiled)} instances." if len(kernel.compiled) > 1 else ""
     lines = spill_lines(kernel, worst)
-    place = f", most at line {lines[0].line}" if lines else ""
+    place = f" Most spills are at line {lines[0].line}." if lines else ""
     yield Finding(
         span=kernel.name_span,
         message=(
-            f"{worst.name if others else kernel.name} spills registers on {worst.arch or kernel.arch}{others}: "
-            f"each thread stores {worst.spill_store_bytes:,} bytes to local memory and reads "
-            f"{worst.spill_load_bytes:,} back{place}. {_cure(worst)}"
+            f"Register spills in {code(worst.name if others else kernel.name)} on {worst.arch or kernel.arch}: "
+            f"{worst.spill_store_bytes:,} B stored, {worst.spill_load_bytes:,} B loaded per thread\n"
+            f"{_cure(worst)}{place}{others}"
         ),
         evidence={
             "instance": worst.name,
@@ -144,10 +145,12 @@ def _severity(worst: KernelResources) -> Severity:
 
 
 def _cure(worst: KernelResources) -> str:
-    less = "keep fewer values alive at once, by less unrolling, smaller arrays per thread, or the work in two kernels"
+    less = "keep fewer values live: less unrolling, smaller per-thread arrays, or two kernels"
     if _is_limited(worst):
-        by = "its launch bounds allow" if worst.max_threads else "-maxrregcount or __maxnreg__ allows"
-        return f"It has the {worst.max_registers} registers that {by}: allow more at the price of occupancy, or {less}."
+        by = "__launch_bounds__" if worst.max_threads else "-maxrregcount or __maxnreg__"
+        return (
+            f"Registers are limited to {worst.max_registers} ({by}): allow more at the price of occupancy, or {less}."
+        )
     if worst.registers >= MOST_REGISTERS:
-        return f"It uses all {MOST_REGISTERS} registers that a thread can have: {less}."
-    return f"It uses {worst.registers} registers: {less}."
+        return f"All {MOST_REGISTERS} registers of a thread are in use: {less}."
+    return f"{worst.registers} registers are in use: {less}."

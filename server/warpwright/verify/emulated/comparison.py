@@ -171,7 +171,7 @@ class Comparison:
         example = self._example(plan)
         yield from self._left_out(too_large)
         if too_large and all(self._elements(index) < LEAST_ELEMENTS for index, *_ in plan):
-            yield {"event": "error", "text": "the emulator would be too slow at sizes that show anything"}
+            yield {"event": "error", "text": "no shape is small enough to emulate"}
             return
         proven, is_sound = False, False
         for done, (index, steps, distributions) in enumerate(plan):

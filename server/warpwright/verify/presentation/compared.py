@@ -120,7 +120,7 @@ def _worst(cases: Sequence[Json], judge: str) -> Iterator[Cell]:
         if worst.get("tolerance")
         else ""
     )
-    furthest = f"The furthest from {judge} that is right is off by {figure(worst['max_abs'])}{apart}"
+    furthest = f"Largest accepted error against {judge}: {figure(worst['max_abs'])}{apart}"
     yield Cell(f"{signs} {furthest} at {_at(worst)}{allowed}.")
     if any("tolerance" in case for case in measured):
         measured_on = "the kernel" if judge == JUDGES["reference"] else judge
