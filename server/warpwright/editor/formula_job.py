@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from warpwright.assist.worded_formula import Reading
 from warpwright.editor.analysis import Analysis, compiled_as
@@ -16,7 +17,7 @@ from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
-from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
+from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, checked_first, written_and_checked
 from warpwright.verify.report import PASSED, Report, Status
 from warpwright.writer.names import function_name
 
@@ -84,13 +85,16 @@ def written_readings(
 def checked_kernel(
     source: Source, reading: Reading, arch: str, progress: Progress, is_cancelled: IsCancelled
 ) -> Written:
-    """The kernels of a reading, compiled and found to compute its formula. Raises JobError."""
-    name = function_name(reading.name or reading.formula.outputs[0].name)
-    made = _made(reading.formula, Asked(_free_name(source, name), arch), progress, is_cancelled)
-    assert made.report is not None
-    if made.report.status not in PASSED:
-        raise JobError(made.report.reason or made.report.badge())
-    return made
+    """The kernels of a reading, compiled and found to compute its formula on each of their paths. Raises JobError."""
+    name = _free_name(source, function_name(reading.name or reading.formula.outputs[0].name))
+    asked = Asked(name, arch, is_checked=False)
+    made = _made(reading.formula, asked, progress, is_cancelled)
+    report = checked_first(made.formula, made.code, made.text, asked, progress, is_cancelled)
+    if is_cancelled():
+        raise CancelledError
+    if report.status not in PASSED:
+        raise JobError(report.reason or report.badge())
+    return replace(made, report=report)
 
 
 def _made(formula: Formula, asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> Written:

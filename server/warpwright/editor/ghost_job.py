@@ -13,11 +13,12 @@ from warpwright.editor.ghost_request import GhostRequest, ghost_request
 from warpwright.editor.job_request import JobError, Json, analysed
 from warpwright.editor.open_kernel import INDEX_TYPES, sizes_in
 from warpwright.editor.read_as import read_as
+from warpwright.formulas.resolve import formula_of
 from warpwright.missing import Missing
-from warpwright.progress import IsCancelled, Progress
+from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.source import Source
-from warpwright.verify.formulas import Asked, checked
-from warpwright.verify.report import PASSED
+from warpwright.verify.formulas import Asked, checked, written_and_checked
+from warpwright.verify.report import PASSED, Status
 from warpwright.writer.body import NoBodyError, body
 from warpwright.writer.decision import host
 from warpwright.writer.write import file_text
@@ -27,8 +28,9 @@ _engines: dict[str, Engine] = {}
 
 
 def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
-    """The "texts" for the cursor at the byte "at", the likeliest reading first, "most" at most. Where a model would be
-    needed that is not there, "missing" says so. Raises JobError."""
+    """The "texts" for the cursor at the byte "at", the likeliest reading first, "most" at most; "left" is what
+    `ghost_rest` is to check of them. Where a model would be needed that is not there, "missing" says so. Raises
+    JobError."""
     analysis, settings = analysed(request)
     source = analysis.source
     wanted = ghost_request(source, request["at"])
@@ -39,13 +41,14 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     if not readings:
         engine = _engine(settings.model)
         if isinstance(engine, Missing):
-            return {"texts": [], "missing": str(engine)}
+            return {"texts": [], "missing": str(engine), "left": []}
         try:
             readings = tuple(by_model(engine, wanted.words, given, is_cancelled, settings.ghost_text_seconds))
         except EngineError as error:
             raise JobError(str(error)) from None
     arch = compiled_as(source.path, settings)[0].arch
     texts: list[str] = []
+    left: list[Json] = []
     for reading in readings[: request["most"]]:
         try:
             if wanted.kernel is not None:
@@ -56,9 +59,24 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
             if not texts:  # the next one would be shown for the likeliest
                 raise
             continue
+        left.append({"formula": reading.formula.text, "name": made.code.name, "arch": arch})
         head = f"{read_as(reading)}\n" if wanted.words else ""
         texts.append(inserted(source, request["at"], made, head))
-    return {"texts": texts, "missing": ""}
+    return {"texts": texts, "missing": "", "left": left}
+
+
+def ghost_rest(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """What is "wrong" with kernels that were shown, "" where nothing is: "left" of an answer of `ghost`, at all sizes
+    and with all optimisations."""
+    for each in request["left"]:
+        asked = Asked(each["name"], each["arch"])
+        made = written_and_checked(formula_of(each["formula"]), asked, progress, is_cancelled)
+        if is_cancelled():
+            raise CancelledError
+        report = made.report
+        if report is not None and report.status not in (*PASSED, Status.NOT_RUN):
+            return {"wrong": f"{each['formula']}: {report.reason}"}
+    return {"wrong": ""}
 
 
 def _body(

@@ -111,6 +111,13 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     return ghost(request, progress, is_cancelled)
 
 
+def ghost_rest(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """What is left to be checked of kernels that were shown, see `ghost_job`."""
+    from warpwright.editor.ghost_job import ghost_rest
+
+    return ghost_rest(request, progress, is_cancelled)
+
+
 def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Json:
     """What was found on this machine, part by part, and as a page."""
     found = list(parts(progress))
@@ -140,6 +147,7 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "prepare": prepare,
     "generate": generate,
     "ghost": ghost,
+    "ghostRest": ghost_rest,
     "profile": profile,
     "compile": compile_document,
     "verify": verify_kernel,

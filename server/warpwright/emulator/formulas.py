@@ -88,14 +88,14 @@ class Compiled:
         return self.programs[key]
 
 
-def compiled(text: str, arch: str = "sm_90") -> Compiled | Missing:
-    """The kernels of a file, as PTX. Blocks for a second where nothing is cached."""
-    return _read(compile_ptx(Source(FILE, encoded(text)), arch=arch))
+def compiled(text: str, arch: str = "sm_90", is_cancelled: IsCancelled = never_cancelled) -> Compiled | Missing:
+    """The kernels of a file, as PTX. Blocks for a second where nothing is cached. Raises CancelledError."""
+    return _read(compile_ptx(Source(FILE, encoded(text)), arch=arch, is_cancelled=is_cancelled))
 
 
-def compiled_roughly(text: str) -> Compiled | Missing:
+def compiled_roughly(text: str, is_cancelled: IsCancelled = never_cancelled) -> Compiled | Missing:
     """As `compiled`, in a fraction of the time, from PTX that is hardly optimised."""
-    return _read(compile_rough_ptx(Source(FILE, encoded(text))))
+    return _read(compile_rough_ptx(Source(FILE, encoded(text)), is_cancelled=is_cancelled))
 
 
 def _read(made: CompiledPtx) -> Compiled | Missing:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,18 @@ from warpwright.editor.ghost_request import ghost_request
 from warpwright.lsp.convert import position
 from warpwright.lsp.guard import guarded
 from warpwright.lsp.shown_text import ShownText
-from warpwright.lsp.work import Worker
+from warpwright.lsp.work import Worker, WorkError
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
 
 log = logging.getLogger(__name__)
 
+MOST_LEFT = 16
+"""Answers of which sizes are left to be tried."""
+MOST_REST_SECONDS = 120.0
+QUIET_SECONDS = 1.0
+"""Without a request, before the sizes that are left are tried."""
 PAUSE_SECONDS = 0.05
 """Without a newer request or an edit, before work begins that nobody asked for; what is kept is shown at once."""
 
@@ -42,16 +48,22 @@ class GhostText:
         self._worker = Worker()
         self._job: asyncio.Task[Any] | None = None
         self._missing: set[str] = set()
+        self._left: deque[tuple[str, object]] = deque(maxlen=MOST_LEFT)
+        self._rest: asyncio.Task[None] | None = None
 
-    async def texts(self, request: Mapping[str, object], seconds: float, pause: float) -> tuple[str, ...]:
+    async def texts(self, key: str, request: Mapping[str, object], seconds: float, pause: float) -> tuple[str, ...]:
         """The kernels for a request of the job "ghost", none where none may be shown; nothing begins before a
-        `pause`, in which a newer request or an edit may come."""
+        `pause`, in which a newer request or an edit may come. What is shown is kept under `key`, and the sizes that
+        are left are tried afterwards, as soon as nothing else is asked for."""
         self.stop()
+        if self._rest is not None:
+            self._rest.cancel()
         job = self._job = asyncio.ensure_future(self._written(request, seconds, pause))
         try:
             await asyncio.wait({job})
         finally:
             job.cancel()
+            self._rest = asyncio.ensure_future(self._check_rest())
         if job.cancelled():
             return ()
         if (error := job.exception()) is not None:
@@ -61,7 +73,26 @@ class GhostText:
         if (missing := answer["missing"]) and missing not in self._missing:
             self._missing.add(missing)
             log.warning("no kernel is written from these words: %s", missing)
-        return tuple(map(str, answer["texts"]))
+        texts = tuple(map(str, answer["texts"]))
+        if texts:
+            self.shown.keep(key, texts)
+            self._left.append((key, answer["left"]))
+        return texts
+
+    async def _check_rest(self) -> None:
+        await asyncio.sleep(QUIET_SECONDS)
+        while self._left:
+            key, left = self._left[0]
+            try:
+                request = {"left": left}
+                answer = await self._worker.run("ghostRest", request, lambda _text, _share: None, MOST_REST_SECONDS)
+            except WorkError as error:
+                log.info("the sizes that were left were not tried: %s", error)
+            else:
+                if answer["wrong"]:
+                    log.error("a kernel that was shown is wrong at a size that was left: %s", answer["wrong"])
+                    self.shown.forget(key)
+            self._left.popleft()
 
     async def _written(self, request: Mapping[str, object], seconds: float, pause: float) -> Any:
         await asyncio.sleep(pause)
@@ -74,6 +105,8 @@ class GhostText:
 
     async def close(self) -> None:
         self.stop()
+        if self._rest is not None:
+            self._rest.cancel()
         await self._worker.close()
 
 
@@ -99,9 +132,8 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     key = repr((wanted.key(analysis.source, offset), request["most"], request["settings"]))
     texts = shown.find(key)
     if not texts:
-        texts = await ls.ghost_text.texts(request, settings.ghost_text_seconds, 0 if is_asked else PAUSE_SECONDS)
-        if texts:
-            shown.keep(key, texts)
+        pause = 0 if is_asked else PAUSE_SECONDS
+        texts = await ls.ghost_text.texts(key, request, settings.ghost_text_seconds, pause)
     if not texts or document.version != version:
         return None
     shown.show(document.path, data, offset, texts)

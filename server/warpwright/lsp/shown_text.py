@@ -37,6 +37,9 @@ class ShownText:
         while len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
 
+    def forget(self, key: str) -> None:
+        self._kept.pop(key, None)
+
     def show(self, path: str, data: bytes, offset: int, texts: tuple[str, ...]) -> None:
         """Remember what is shown at an offset of a text."""
         self._last = _Last(path, data[:offset], data[offset:], texts)

@@ -138,13 +138,15 @@ def compile_ptx(
     return _ptx(*_compile(source, _PTX, arch, flags, timeout, is_cancelled, reads))
 
 
-def compile_rough_ptx(source: Source, *, arch: str = "sm_90") -> CompiledPtx:
+def compile_rough_ptx(
+    source: Source, *, arch: str = "sm_90", is_cancelled: IsCancelled = never_cancelled
+) -> CompiledPtx:
     """PTX as of `compile_ptx`, hardly optimised, in a fifth of the time: for many kernels that are only emulated."""
     toolchain = find_toolchain()
     product = _PTX
     if isinstance(toolchain, Toolchain) and int(toolchain.version.partition(".")[0]) >= _FAST_COMPILE_SINCE:
         product = replace(product, options=(*product.options, _FAST_COMPILE))
-    return _ptx(*_compile(source, product, arch, (), COMPILE_SECONDS, never_cancelled, None))
+    return _ptx(*_compile(source, product, arch, (), COMPILE_SECONDS, is_cancelled, None))
 
 
 def _ptx(made: Compilation, entry: cache.Entry | None) -> CompiledPtx:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpwright.formulas.model import Formula
+from warpwright.formulas.shapes import Shape, operations
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.schedules.model import Schedule
@@ -16,10 +17,16 @@ from warpwright.verify.harness import Gpu, find_gpu
 from warpwright.verify.report import CaseResult, Level, Report, Status, Uncovered, What
 from warpwright.verify.schedule_search import RULES, Found, searched
 from warpwright.writer.code import Code
+from warpwright.writer.coverage import first
 from warpwright.writer.explain import explained
 from warpwright.writer.scatter import ScatterError
 from warpwright.writer.write import ScheduleError, file_text, plain, written
 
+if TYPE_CHECKING:
+    from warpwright.emulator.formulas import Compiled
+
+MOST_ROUGH = 100_000
+"""Operations beyond which kernels that are hardly optimised take longer in the emulator than nvcc saves."""
 CASES_ON_GPU = 10
 """Sizes with ordinary numbers, from nothing to large ones."""
 
@@ -110,17 +117,54 @@ def checked(
     evaluation in double precision."""
     if find_spec("numpy") is None:
         return _report(code, Status.NOT_RUN, (Level.PARSED,), not_run_because="NumPy is not installed")
-    from warpwright.emulator.formula_check import TOO_LONG, shapes_for, tried
+    from warpwright.emulator.formula_check import shapes_for
     from warpwright.emulator.formulas import compiled
 
     progress("Compiling the kernels", None)
-    made = compiled(text, asked.arch)
+    made = compiled(text, asked.arch, is_cancelled)
+    return _compared(formula, code, made, shapes_for(formula, asked.sizes), asked, progress, is_cancelled)
+
+
+def checked_first(
+    formula: Formula, code: Code, text: str, asked: Asked, progress: Progress, is_cancelled: IsCancelled
+) -> Report:
+    """As `checked`, sooner: compared at some sizes for each path that is taken, and where little is computed there
+    compiled with little optimisation. The report says at which sizes; the others are left for `checked`."""
+    if find_spec("numpy") is None:
+        return _report(code, Status.NOT_RUN, (Level.PARSED,), not_run_because="NumPy is not installed")
+    from warpwright.emulator.formula_check import shapes_for
+    from warpwright.emulator.formulas import compiled, compiled_roughly
+
+    progress("Compiling the kernels", None)
+    shapes = shapes_for(formula, asked.sizes)
+    some = first(code, formula, shapes)
+    is_short = sum(operations(formula, each.sizes) for each in some) < MOST_ROUGH
+    made = compiled_roughly(text, is_cancelled) if is_short else compiled(text, asked.arch, is_cancelled)
+    report = _compared(formula, code, made, some, asked, progress, is_cancelled)
+    if report.status is not Status.CORRECT or len(some) == len(shapes):
+        return report
+    ran = ", ".join(each.name for each in some)
+    left = f"compared at {len(some)} of {len(shapes)} sizes ({ran}), which take each path that the others take"
+    return replace(report, uncovered=(*report.uncovered, Uncovered(What.SIZE, left)))
+
+
+def _compared(
+    formula: Formula,
+    code: Code,
+    made: Compiled | Missing,
+    shapes: Sequence[Shape],
+    asked: Asked,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+) -> Report:
+    """The report on what was compiled, run at some shapes."""
+    from warpwright.emulator.formula_check import TOO_LONG, tried
+
     if isinstance(made, Missing):
         is_rejected = made.what == "PTX"
         status = Status.DOES_NOT_COMPILE if is_rejected else Status.NOT_RUN
         return _report(code, status, (Level.PARSED,), made.reason, not_run_because="" if is_rejected else made.reason)
     levels: tuple[Level, ...] = (Level.PARSED, Level.COMPILED)
-    shapes = shapes_for(formula, asked.sizes)
     cases: list[CaseResult] = []
     uncovered: list[Uncovered] = []
     for found in tried(formula, code, made, shapes, is_cancelled):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from warpwright.formulas.model import Formula
@@ -26,6 +27,24 @@ def paths_at(code: Code, formula: Formula, sizes: Mapping[str, int]) -> Paths:
         path = taken(step, own, {})
         if path is not None:
             found[number, step.paths.index(path)] = path
+    return found
+
+
+EACH = 2
+"""Shapes that take the same paths, of which the cheapest are tried first."""
+
+
+def first(code: Code, formula: Formula, shapes: Sequence[Shape]) -> list[Shape]:
+    """The shapes that show most before the others are tried: odd sizes, and of those that take the same paths, where
+    the same conditions hold and the same kernels run, the two with the least to compute."""
+    work = {each.name: operations(formula, each.sizes) for each in shapes}
+    found = [each for each in shapes if each.name == "odd"]
+    counts = Counter(frozenset(paths_at(code, formula, each.sizes)) for each in found)
+    for each in sorted(shapes, key=lambda each: work[each.name]):
+        paths = frozenset(paths_at(code, formula, each.sizes))
+        if each not in found and counts[paths] < EACH:
+            counts[paths] += 1
+            found.append(each)
     return found
 
 
