@@ -19,7 +19,7 @@ from warpwright.writer.places import coordinates, unique
 from warpwright.writer.pointwise import combined, is_packed, reach
 from warpwright.writer.scatter import OPS, atomic
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, literal, read
 
 SHARED = 48 * 1024
@@ -147,11 +147,5 @@ def _kernel(scope: Scope, group: Group, name: str, schedule: Bins, moved: Mappin
             scope, stage, kind, f"{tensor.array} + {place}", scope.expressions.written(kind, total, gathered)
         )
         body(f"if ({total} != {start}) {handed};")
-    texts, parameters = scope.parameters("Index")
-    lines = ["// A block gathers in shared memory, so that it changes each place in global memory once at most."]
-    lines += ["template <typename Index, int kVector, int kCopies>"]
-    lines += listed(texts, f"__global__ void __launch_bounds__({threads}) {name}(", ") {")
-    types = {each.type for each in scope.touched()}
-    text = "\n".join([*lines, *body.lines, "}"])
-    helpers = frozenset(expressions.helpers)
-    return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | expressions.types))
+    said = "// A block gathers in shared memory, so that it changes each place in global memory once at most."
+    return scope.kernel(name, threads, body.lines, "typename Index, int kVector, int kCopies", said=said)

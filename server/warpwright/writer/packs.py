@@ -190,10 +190,7 @@ class PacksText:
         scope, first = self.scope, self.first
         own_texts, own_parameters = scope.parameters("Index")
         count = scope.expressions.of(self.count, PRODUCT)
-        texts, parameters = scope.parameters("Index")
-        lines = ["template <typename Index, int kThreads, int kVector, int kPacks>"]
-        lines += listed(texts, f"__global__ void __launch_bounds__(kThreads) {name}(", ") {")
-        kernel = Text(depth=1)
+        kernel, function = Text(depth=1), ""
         if not self.whole and count != self.count_name:
             kernel(f"const Index {self.count_name} = {count};")
         kernel("#pragma unroll")
@@ -206,12 +203,10 @@ class PacksText:
                     kernel(line)
                 kernel.lines += self.body.lines
             else:
-                lines = [*self._function(f"{name}_elements", own_texts), "", *lines]
+                function = "\n".join([*self._function(f"{name}_elements", own_texts), ""])
                 self._calls(kernel, f"{name}_elements", own_parameters)
-        types = {each.type for each in scope.touched()}
-        helpers = frozenset(scope.expressions.helpers | {"Pack"})
-        text = "\n".join([*lines, str(kernel), "}"])
-        return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
+        template = "typename Index, int kThreads, int kVector, int kPacks"
+        return scope.kernel(name, "kThreads", kernel.lines, template, said=function)
 
     def _function(self, name: str, parameters: list[str]) -> list[str]:
         """What is done with one pack, as a function for packs of each length."""

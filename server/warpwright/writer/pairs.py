@@ -18,7 +18,7 @@ from warpwright.writer.partition import Group
 from warpwright.writer.places import coordinate, unique
 from warpwright.writer.pointwise import combined, reach, store
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, literal, read
 
 THREADS = 256
@@ -115,17 +115,12 @@ class _Pairs:
             body("__syncthreads();  // the next tile takes its place")
         self._meet()
         self._results(own)
-        texts, parameters = scope.parameters("int")
-        types = {each.type for each in scope.touched()}
-        head = [
-            f"// A thread computes kBodies of {found.own}; tiles of {found.other} pass through shared memory,",
-            "// and kParts groups of threads share each.",
-            "template <int kThreads, int kBodies, int kParts>",
-            *listed(texts, f"__global__ void __launch_bounds__(kThreads) {name}(", ") {"),
-        ]
-        whole = "\n".join([*head, *body.lines, "}"])
-        helpers = frozenset(scope.expressions.helpers)
-        return Kernel(name, whole, parameters, False, "int", helpers, frozenset(types | scope.expressions.types))
+        said = (
+            f"// A thread computes kBodies of {found.own}; tiles of {found.other} pass through shared memory,\n"
+            "// and kParts groups of threads share each."
+        )
+        template = "int kThreads, int kBodies, int kParts"
+        return scope.kernel(name, "kThreads", body.lines, template, "int", said)
 
     def _extent(self, dim: str) -> str:
         return self.scope.expressions.of(self.formula.dims[dim], PRODUCT)

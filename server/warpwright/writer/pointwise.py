@@ -14,7 +14,7 @@ from warpwright.writer.partition import Group
 from warpwright.writer.places import coordinates
 from warpwright.writer.scatter import meet
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, literal
 
 THREADS = 256
@@ -44,18 +44,12 @@ def pointwise(formula: Formula, group: Group, name: str, each: int = 1) -> tuple
     if len(group.dims) > 1:
         for line in coordinates(scope.expressions, group.dims, formula.dims, own, str(body)):
             head(line)
-    types = {each.type for each in scope.touched()}
-    is_indexed = bool(group.dims) and not flat
-    texts, parameters = scope.parameters("Index" if is_indexed else "long long")
-    lines = ["template <typename Index>"] if is_indexed else []
-    lines += listed(texts, f"__global__ void __launch_bounds__({THREADS if group.dims else 1}) {name}(", ") {")
+    lines = [*head.lines, *body.lines]
     if each > 1:
-        lines += ["#pragma unroll", f"    for (int part = 0; part < {each}; ++part) {{"]
-    text = "\n".join([*lines, *head.lines, *body.lines, *(["    }"] if each > 1 else []), "}"])
-    helpers = frozenset(scope.expressions.helpers)
-    kernel = Kernel(
-        name, text, parameters, is_indexed, "long long", helpers, frozenset(types | scope.expressions.types)
-    )
+        lines = ["#pragma unroll", f"    for (int part = 0; part < {each}; ++part) {{", *lines, "    }"]
+    is_indexed = bool(group.dims) and not flat
+    template, sizes_as = ("typename Index", "Index") if is_indexed else ("", "long long")
+    kernel = scope.kernel(name, THREADS if group.dims else 1, lines, template, sizes_as)
     return kernel, _launches(scope, kernel, group, count, THREADS * each)
 
 

@@ -3,7 +3,6 @@ result does not hang on the order in which blocks end."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from warpwright.formulas.bounds import polynomial
@@ -19,7 +18,7 @@ from warpwright.writer.pointwise import combined, store
 from warpwright.writer.reduction_parts import Parts
 from warpwright.writer.reduction_rounds import LEAST, THREADS, Round, parts_of, use_of
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, literal
 
 
@@ -118,15 +117,10 @@ def _finish(
             store(after, scope, stage, value)
     for line in coordinates(scope.expressions, found.dims, formula.dims, result, str(after)):
         body(line)
-    texts, parameters = scope.parameters("Index")
-    is_indexed = re.search(r"\bIndex\b", "\n".join([*texts, *body.lines, *after.lines])) is not None
-    head = [f"template <{'typename Index, ' if is_indexed else ''}int kLanes>"]
-    head += listed(texts, f"__global__ void __launch_bounds__({THREADS}) {name}(", ") {")
-    types = {each.type for each in scope.touched()}
-    constant = f"    constexpr int kParts = {schedule.split};"
-    text = "\n".join([*head, constant, *body.lines, *after.lines, "}"])
-    helpers = frozenset(scope.expressions.helpers)
-    return Kernel(name, text, parameters, is_indexed, "long long", helpers, frozenset(types | scope.expressions.types))
+    lines = [f"    constexpr int kParts = {schedule.split};", *body.lines, *after.lines]
+    if any("Index" in each for each in (*scope.parameters("Index")[0], *lines)):
+        return scope.kernel(name, THREADS, lines, "typename Index, int kLanes")
+    return scope.kernel(name, THREADS, lines, "int kLanes", "long long")
 
 
 def _paths(writer: Parts, first: Kernel, last: Kernel, schedule: Columns) -> list[Path]:

@@ -18,7 +18,7 @@ from warpwright.writer.places import base_expression, coordinates, inner_loads
 from warpwright.writer.pointwise import combined
 from warpwright.writer.reduction_rounds import THREADS, Round, parts_of, use_of
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, literal, read
 
 
@@ -86,14 +86,8 @@ class Parts:
             for line in lines:
                 inner(line)
         body = self._inner(loop, inner) if found.inner else self._columns(loop, inner)
-        texts, parameters = scope.parameters("Index")
         threads = THREADS if found.inner else 32 * self.schedule.warps
-        head = ["template <typename Index, int kVector>"]
-        head += listed(texts, f"__global__ void __launch_bounds__({threads}) {name}(", ") {")
-        types = {each.type for each in scope.touched()}
-        text = "\n".join([*head, *body.lines, "}"])
-        helpers = frozenset(scope.expressions.helpers | {"Pack"})
-        return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
+        return scope.kernel(name, threads, body.lines, "typename Index, int kVector")
 
     def _local(self, name: str) -> str:
         base, bracket, rest = name.partition("[")

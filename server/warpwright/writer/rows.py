@@ -17,7 +17,7 @@ from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.places import coordinates
 from warpwright.writer.row_reductions import accumulate, declare, meet, online, online_pair, place_type
 from warpwright.writer.row_text import VECTOR, RowText
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, read
 from warpwright.writer.types import written as as_stored
 
@@ -203,37 +203,20 @@ def _store_row_values(rows: RowText) -> None:
 
 
 def _kernel(rows: RowText, name: str) -> Kernel:
-    scope = rows.scope
     lines = _body(rows)
-    texts, parameters = scope.parameters(rows.index)
     whole = ", bool kWhole" if rows.base is not None else ""
-    why: list[str] = []
     if rows.in_registers:
         why = [
             "// kLanes threads share a row, of which each keeps up to kPerLane packs of kVector elements in registers.",
             *(["// Where not kWhole, a row may begin and end anywhere."] if rows.base is not None else []),
             "// To ask for one block per multiprocessor leaves the compiler the registers that keep it from spilling.",
         ]
-        template = f"template <int kLanes, int kRows, int kPerLane, int {VECTOR}{whole}>"
-        bounds = "__launch_bounds__(kLanes * kRows, 1)"
+        template, bounds = f"int kLanes, int kRows, int kPerLane, int {VECTOR}{whole}", "kLanes * kRows, 1"
     else:
         said = "shared memory keeps it" if rows.keep == "shared" else "each pass reads it anew"
         why = [f"// A block for each row: {said}."]
-        template, bounds = (
-            f"template <int kLanes, int {VECTOR}{whole}>",
-            "__launch_bounds__(kLanes)",
-        )
-    signature = listed(texts, f"__global__ void {bounds} {name}(", ") {")
-    types = {each.type for each in scope.touched()}
-    return Kernel(
-        name,
-        "\n".join([*why, template, *signature, *lines, "}"]),
-        parameters,
-        False,
-        rows.index,
-        frozenset(scope.expressions.helpers | {"Pack"}),
-        frozenset(types | scope.expressions.types),
-    )
+        template, bounds = f"int kLanes, int {VECTOR}{whole}", "kLanes"
+    return rows.scope.kernel(name, bounds, lines, template, rows.index, "\n".join(why))
 
 
 def _body(rows: RowText) -> list[str]:

@@ -16,7 +16,7 @@ from warpwright.writer.lanes import JOINED, MEETING
 from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads
 from warpwright.writer.pointwise import store
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, literal, read
 
 
@@ -221,14 +221,7 @@ class ScanText:
 
     def kernel(self, name: str, comment: str, template: str, threads: str, body: Text) -> Kernel:
         """The whole text."""
-        scope = self.scope
-        texts, parameters = scope.parameters("Index")
-        lines = [*comment.split("\n"), f"template <{template}>"]
-        lines += listed(texts, f"__global__ void __launch_bounds__({threads}) {name}(", ") {")
-        types = {each.type for each in scope.touched()}
-        helpers = frozenset(scope.expressions.helpers | {"Pack"})
-        text = "\n".join([*lines, *body.lines, "}"])
-        return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
+        return self.scope.kernel(name, threads, body.lines, template, said=comment)
 
 
 def names_in(text: str, dims: tuple[str, ...]) -> bool:

@@ -14,7 +14,7 @@ from warpwright.writer.partition import Group
 from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, unique
 from warpwright.writer.pointwise import reach
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, read
 
 THREADS = 256
@@ -95,13 +95,8 @@ def scatter_packs(formula: Formula, group: Group, name: str) -> tuple[Kernel, li
         for each in coordinates(expressions, rows, dims, row, str(inner)):
             body(each)
     body.lines += inner.lines
-    texts, parameters = scope.parameters("Index")
-    lines = ["// Each thread adds kVector elements side by side.", "template <typename Index>"]
-    lines += listed(texts, f"__global__ void __launch_bounds__({THREADS}) {name}(", ") {")
-    types = {each.type for each in scope.touched()}
-    text = "\n".join([*lines, *body.lines, "}"])
-    helpers = frozenset(expressions.helpers)
-    kernel = Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | expressions.types))
+    said = "// Each thread adds kVector elements side by side."
+    kernel = scope.kernel(name, THREADS, body.lines, "typename Index", said=said)
     return kernel, _paths(scope, kernel, count, columns, moved, vector)
 
 

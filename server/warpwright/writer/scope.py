@@ -10,7 +10,9 @@ from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.normal import tensors_of
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num
 from warpwright.formulas.types import TYPES, ElementType, computed
+from warpwright.writer.code import Kernel
 from warpwright.writer.expressions import BIT_OR, Expressions
+from warpwright.writer.text import listed
 from warpwright.writer.types import NAMES, literal, read
 
 
@@ -147,6 +149,25 @@ class Scope:
             texts.append(f"{NAMES[computed(TYPES[self.formula.scalars[name]]).name]} {name}")
             names.append(name)
         return texts, tuple(names)
+
+    def kernel(
+        self,
+        name: str,
+        bounds: object,
+        body: Iterable[str],
+        template: str = "",
+        sizes_as: str = "Index",
+        said: str = "",
+    ) -> Kernel:
+        """The kernel with that body, once it is written: only then is known what it reads and writes."""
+        texts, parameters = self.parameters(sizes_as)
+        lines = [*([said] if said else []), *([f"template <{template}>"] if template else [])]
+        lines += listed(texts, f"__global__ void __launch_bounds__({bounds}) {name}(", ") {")
+        text = "\n".join([*lines, *body, "}"])
+        helpers = frozenset(self.expressions.helpers | ({"Pack"} if "Pack<" in text else set()))
+        types = frozenset(self.expressions.types | {each.type for each in self.touched()})
+        size_type = "long long" if sizes_as == "Index" else sizes_as
+        return Kernel(name, text, parameters, sizes_as == "Index", size_type, helpers, types)
 
     def arrays(self) -> list[str]:
         """Arrays that the kernel reads or writes in the order of the launch function, those that it writes last."""

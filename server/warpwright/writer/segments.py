@@ -18,7 +18,7 @@ from warpwright.writer.partition import Group
 from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, unique
 from warpwright.writer.pointwise import combined, reach, store
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, literal, read
 
 THREADS = 256
@@ -145,18 +145,11 @@ class _Text:
             for line in coordinates(scope.expressions, self.rows, self.formula.dims, self.row, str(inner)):
                 body(line)
         body.lines += inner.lines
-        texts, parameters = scope.parameters("Index")
-        said = (
-            "Each thread has kVector columns of a segment's result."
-            if found.cols
-            else "kLanes threads share a segment."
-        )
-        lines = [f"// {said}", f"template <typename Index, int {'kVector' if found.cols else 'kLanes'}>"]
-        lines += listed(texts, f"__global__ void __launch_bounds__({THREADS}) {name}(", ") {")
-        types = {each.type for each in scope.touched()}
-        helpers = frozenset(scope.expressions.helpers | ({"Pack"} if found.cols else set()))
-        text = "\n".join([*lines, *body.lines, "}"])
-        return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
+        if found.cols:
+            width, said = "kVector", "// Each thread has kVector columns of a segment's result."
+        else:
+            width, said = "kLanes", "// kLanes threads share a segment."
+        return scope.kernel(name, THREADS, body.lines, f"typename Index, int {width}", said=said)
 
     def _reduced(self, body: Text, stage: Stage, node: Reduce) -> None:
         scope, expressions, only = self.scope, self.scope.expressions, node.ranges[0]

@@ -17,7 +17,7 @@ from warpwright.writer.partition import Group
 from warpwright.writer.places import base_expression, coordinate, divisible, unique
 from warpwright.writer.pointwise import elements_each, pointwise, within_int
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, read
 
 LEAST = 16
@@ -181,13 +181,8 @@ def _kernel(scope: Scope, turned: Turn, name: str, side: int) -> Kernel:
                 body(f"{result}.at[{element}] = {expressions.stored(stage.value, stored)};")
         at = base_expression(turned.store, (), "", dims, Num(0), ())
         body(f"store_pack({out} + {expressions.of(at)} + {first}, {result});")
-    texts, parameters = scope.parameters("Index")
-    head = ["template <typename Index, int kVector, int kRows>"]
-    head += listed(texts, f"__global__ void __launch_bounds__({side} / kVector * kRows) {name}(", ") {")
-    types = {each.type for each in scope.touched()}
-    text = "\n".join([*head, str(body), "}"])
-    helpers = frozenset(expressions.helpers | {"Pack"})
-    return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | expressions.types))
+    template = "typename Index, int kVector, int kRows"
+    return scope.kernel(name, f"{side} / kVector * kRows", body.lines, template)
 
 
 def _beside(node: Expr, load: Load) -> list[Expr]:

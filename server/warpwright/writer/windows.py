@@ -15,7 +15,7 @@ from warpwright.writer.code import Kernel, Path
 from warpwright.writer.partition import Group
 from warpwright.writer.pointwise import combined
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
+from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES
 from warpwright.writer.window_boxes import Boxes
 from warpwright.writer.window_frame import Frame, is_named
@@ -60,17 +60,12 @@ class _Windows:
             head(f"constexpr int kStep = {schedule.step};  // elements of a window at a time")
         self._place(head, text)
         head()
-        texts, parameters = scope.parameters("int")
-        lines = [
-            f"// A thread computes kCols neighbours along {found.col}{self._beside()}; what several of them read",
-            "// stays in registers. kVector elements are moved at once: several where rows are whole packs, else 1.",
-            f"template <int kVector, {', '.join(f'int {size}' for _, size in self.frame.tiles.values())}>",
-            *listed(texts, f"__global__ void __launch_bounds__({self.frame.threads}) {name}(", ") {"),
-        ]
-        types = {each.type for each in scope.touched()}
-        helpers = frozenset(scope.expressions.helpers | {"Pack"})
-        whole = "\n".join([*lines, *head.lines, text, "}"])
-        return Kernel(name, whole, parameters, False, "int", helpers, frozenset(types | scope.expressions.types))
+        said = (
+            f"// A thread computes kCols neighbours along {found.col}{self._beside()}; what several of them read\n"
+            "// stays in registers. kVector elements are moved at once: several where rows are whole packs, else 1."
+        )
+        template = f"int kVector, {', '.join(f'int {size}' for _, size in self.frame.tiles.values())}"
+        return scope.kernel(name, self.frame.threads, [*head.lines, text], template, "int", said)
 
     def _beside(self) -> str:
         made = [f"{size} along {dim}" for dim, (_, size) in self.frame.tiles.items() if size != "kCols"]
