@@ -127,21 +127,17 @@ def _kernel(scope: Scope, group: Group, name: str, schedule: Bins, moved: Mappin
         at = f"({at})" if " " in at else at
         value = expressions.stored(stage.value, gathered)
         inner(f"{atomic(scope, stage, gathered, f'{own} + {at} * kCopies + {copy}', value)};")
-        body("#pragma unroll")
-        with body.block(f"for (int {element} = 0; {element} < kVector; ++{element})"):
+        with body.unrolled(element, "kVector"):
             body(f"if ({first} + {element} >= {count}) break;")
-            for line in coordinates(expressions, group.dims, formula.dims, f"({first} + {element})", str(inner)):
-                body(line)
+            body.add(coordinates(expressions, group.dims, formula.dims, f"({first} + {element})", str(inner)))
             body.lines += inner.lines
     body("__syncthreads();")
     with body.block(f"for (int {place} = threadIdx.x; {place} < {size}; {place} += {threads})"):
         body(f"{held} {total} = {start};")
-        body("#pragma unroll")
-        with body.block(f"for (int {each} = 0; {each} < kCopies; ++{each})"):
+        with body.unrolled(each, "kCopies"):
             body("// Neighbouring threads begin at other copies, which lie in other banks.")
             other = f"{own}[{place} * kCopies + ({place} + {each}) % kCopies]"
-            for line in combined(scope, Reduce(op, (), Num(0)), total, other, gathered, gathered):
-                body(line)
+            body.add(combined(scope, Reduce(op, (), Num(0)), total, other, gathered, gathered))
         scope.used[tensor.array] = scope.stored[tensor.array] = None
         handed = atomic(
             scope, stage, kind, f"{tensor.array} + {place}", scope.expressions.written(kind, total, gathered)

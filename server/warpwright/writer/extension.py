@@ -79,16 +79,14 @@ def binding_text(codes: Sequence[Code], library: str) -> str:
         text(f"#include <{header}>")
     text()
     for code in codes:
-        for line in _declared(code):
-            text(line)
+        text.add(_declared(code))
     text()
     text("namespace {")
     text()
     needs_sizes = any(len(each.extents) for each in formula.inputs) and len(_sources(formula)) < sum(
         len(each.extents) for each in formula.inputs
     )
-    for line in (_CHECK + (_CHECK_SIZE if needs_sizes else "")).strip("\n").splitlines():
-        text(line)
+    text.add((_CHECK + (_CHECK_SIZE if needs_sizes else "")).strip("\n").splitlines())
     text()
     _function(text, codes, formula, name)
     text()
@@ -282,8 +280,7 @@ def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str) ->
     parameters += [f"{_scalar(kind)[1]} {each}" for each, kind in formula.scalars.items()]
     for promise in formula.promises:
         text(f"// {promise}")
-    for line in listed(parameters, f"{result} {name}_operator(", ") {"):
-        text(line)
+    text.add(listed(parameters, f"{result} {name}_operator(", ") {"))
     text.depth += 1
     first = formula.inputs[0].name
     for each in formula.inputs:
@@ -317,8 +314,7 @@ def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str) ->
     said = [f'"{name} takes {kinds}; it is given "']
     for each in formula.inputs:
         said += [f"{each.name}.scalar_type()", '", "']
-    for line in listed(["false", *said[:-1], '"."'], "TORCH_CHECK(", ");", 104):
-        text(line)
+    text.add(listed(["false", *said[:-1], '"."'], "TORCH_CHECK(", ");", 104))
     text.depth -= 1
     text("}")
 
@@ -357,8 +353,7 @@ def _call(text: Text, code: Code, made: Sequence[Tensor]) -> None:
         text("const at::Tensor workspace = at::empty(")
         text(f"        {{static_cast<int64_t>({code.name}_workspace({sizes}))}}, {first}.options().dtype(at::kByte));")
         arguments.append("workspace.mutable_data_ptr()")
-    for line in listed([*arguments, "stream"], f"C10_CUDA_CHECK({code.name}(", "));", 104):
-        text(line)
+    text.add(listed([*arguments, "stream"], f"C10_CUDA_CHECK({code.name}(", "));", 104))
     names = [each.name for each in made]
     returned = "" if not names else f" {names[0]}" if len(names) == 1 else f" {{{', '.join(names)}}}"
     text(f"return{returned};")

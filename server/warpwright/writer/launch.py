@@ -74,19 +74,19 @@ def launch_function(code: Code) -> str:
         sizes = [f"long long {name}" if name in read else f"long long /* {name} */" for name in code.formula.sizes]
         text("// The bytes of device memory that the launch function needs for what its kernels hand on to each other.")
         head = listed(sizes, f'extern "C" size_t {code.name}_workspace(', ") {")
-        _lines(text, head)
+        text.add(head)
         parts = "\n            + ".join(map(_bytes, code.temporaries))
         text(f"    return {parts};")
         text("}")
         text()
-    _lines(text, [f"// {each}" for each in code.formula.promises])
-    _lines(text, listed(signature(code), f'extern "C" cudaError_t {code.name}(', ") {"))
+    text.add([f"// {each}" for each in code.formula.promises])
+    text.add(listed(signature(code), f'extern "C" cudaError_t {code.name}(', ") {"))
     text.depth += 1
     tests = [f"!are_countable({{{', '.join(each)}}})" for each in _products(code)]
     refused = _broken("if (", tests, 116, ") return cudaErrorInvalidValue;", "||") if tests else []
     if len(refused) > 1:
         refused = [*_broken("if (", tests, 116, ") {", "||"), "    return cudaErrorInvalidValue;", "}"]
-    _lines(text, refused)
+    text.add(refused)
     _workspace(text, code.temporaries)
     for step in code.steps:
         _step(text, code, step)
@@ -119,11 +119,6 @@ def _products(code: Code) -> list[tuple[str, ...]]:
     most = [key for key in found if not any(key != other and not Counter(key) - Counter(other) for other in found)]
     order = code.formula.sizes
     return sorted(tuple(sorted(key, key=order.index)) for key in most if all(name in order for name in key))
-
-
-def _lines(text: Text, lines: list[str]) -> None:
-    for each in lines:
-        text(each)
 
 
 def _bytes(tensor: Tensor) -> str:
@@ -159,12 +154,12 @@ def _paths(text: Text, code: Code, made: Decision) -> None:
     if any(re.search(r"INT_MAX - \d", test) for tests in made.tests for test in tests):
         text("// Indices of 32 bits reach all elements, and beyond the last one as far as a grid counts.")
     for tests, name in made.tests.items():
-        _lines(text, _broken(f"const bool {name} = ", list(tests), 116 - 4 * text.depth, ";"))
+        text.add(_broken(f"const bool {name} = ", list(tests), 116 - 4 * text.depth, ";"))
     before = ""
     for number, path in enumerate(special):
         whole = made.conditions(path)
         whole += [f"has_shared({_called(code, one)}, {_shared(one)})" for one in path.launches if one.asks_for_shared]
-        _lines(text, _broken(f"{'} else ' if number else ''}if (", whole, 116 - 4 * text.depth, ") {"))
+        text.add(_broken(f"{'} else ' if number else ''}if (", whole, 116 - 4 * text.depth, ") {"))
         text.depth += 1
         reason = path.reason
         if reason == before:
@@ -211,7 +206,7 @@ def _path(text: Text, code: Code, path: Path) -> None:
         if 4 * text.depth + len(head) > 120:
             text(called)
             head = f"        {head.removeprefix(called)}"
-        _lines(text, listed(args, head, ");", 116 - 4 * text.depth))
+        text.add(listed(args, head, ");", 116 - 4 * text.depth))
 
 
 def _argument(code: Code, kernel: Kernel, launch: Launch, name: str) -> str:

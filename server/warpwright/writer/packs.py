@@ -133,10 +133,8 @@ class PacksText:
             if not stage.primed:
                 scope.places[at] = (read(kind, f"{pack}.at[{self.element}]"), computed(kind))
             results[pack] = stage
-        body("#pragma unroll")
-        with body.block(f"for (int {self.element} = 0; {self.element} < kVector; ++{self.element})"):
-            for line in self._coordinates(str(inner)):
-                body(line)
+        with body.unrolled(self.element, "kVector"):
+            body.add(self._coordinates(str(inner)))
             body.lines += inner.lines
         scope.expressions.helpers.add("store_pack")
         for pack, stage in results.items():
@@ -193,14 +191,12 @@ class PacksText:
         kernel, function = Text(depth=1), ""
         if not self.whole and count != self.count_name:
             kernel(f"const Index {self.count_name} = {count};")
-        kernel("#pragma unroll")
-        with kernel.block("for (int pack = 0; pack < kPacks; ++pack)"):
+        with kernel.unrolled("pack", "kPacks"):
             number = "(static_cast<Index>(blockIdx.x) * kPacks + pack) * kThreads + threadIdx.x"
             kernel(f"const Index {first} = ({number}) * kVector;")
             if self.whole:
                 kernel(f"if ({first} >= {count}) break;")
-                for line in self._row_lines(str(self.body)):
-                    kernel(line)
+                kernel.add(self._row_lines(str(self.body)))
                 kernel.lines += self.body.lines
             else:
                 function = "\n".join([*self._function(f"{name}_elements", own_texts), ""])

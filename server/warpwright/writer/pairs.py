@@ -148,8 +148,7 @@ class _Pairs:
 
     @contextmanager
     def _bodies(self, body: Text) -> Iterator[None]:
-        body("#pragma unroll")
-        with body.block(f"for (int {self.nth} = 0; {self.nth} < kBodies; ++{self.nth})"):
+        with body.unrolled(self.nth, "kBodies"):
             yield
 
     def _own(self, body: Text) -> None:
@@ -171,8 +170,7 @@ class _Pairs:
             scope.places[load] = (f"{name}[{self.nth}]", computed(kind))
         with self._bodies(text):
             self._own(text)
-            for line in lines:
-                text(line)
+            text.add(lines)
         return text
 
     def _kinds(self, stage: Stage) -> tuple[Reduce, ElementType]:
@@ -251,8 +249,7 @@ class _Pairs:
                 for stage in self.found.reductions:
                     node, kind = self._kinds(stage)
                     value = f"{self._parts(stage)}[{self.from_}][{self.nth} * kLanes + {self.lane}]"
-                    for line in combined(scope, node, f"{self._local(stage)}[{self.nth}]", value, kind, kind):
-                        body(line)
+                    body.add(combined(scope, node, f"{self._local(stage)}[{self.nth}]", value, kind, kind))
 
     def _parts(self, stage: Stage) -> str:
         return self.scope.free(f"{stage.name}_parts")

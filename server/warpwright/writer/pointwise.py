@@ -42,8 +42,7 @@ def pointwise(formula: Formula, group: Group, name: str, each: int = 1) -> tuple
         head(f"const {index_type} {own} = {block} * blockDim.x + threadIdx.x;")
         head(f"if ({own} >= {scope.expressions.of(count)}) {'return' if each == 1 else 'break'};")
     if len(group.dims) > 1:
-        for line in coordinates(scope.expressions, group.dims, formula.dims, own, str(body)):
-            head(line)
+        head.add(coordinates(scope.expressions, group.dims, formula.dims, own, str(body)))
     lines = [*head.lines, *body.lines]
     if each > 1:
         lines = ["#pragma unroll", f"    for (int part = 0; part < {each}; ++part) {{", *lines, "    }"]
@@ -217,8 +216,7 @@ def reduced(body: Text, scope: Scope, node: Reduce, name: str, kind: ElementType
         body(f"for ({index_type} {each.name} = {lower}; {each.name} {sign} {expressions.of(upper)}; ++{each.name}) {{")
         body.depth += 1
     value = expressions.of(node.body, wanted=of_body if is_place else accumulate)
-    for line in combined(scope, node, name, value, of_body, accumulate):
-        body(line)
+    body.add(combined(scope, node, name, value, of_body, accumulate))
     while body.depth > depth:
         body.depth -= 1
         body("}")

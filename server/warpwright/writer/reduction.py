@@ -98,8 +98,7 @@ def _finish(
         else:
             after(f"{NAMES[kind.name]} {own} = {scope.expressions.nothing(node, kind)};")
             with after.block(f"for (int {part} = lane; {part} < kParts; {part} += kLanes)"):
-                for line in combined(scope, node, own, f"{parts[0]}[{at}]", kind, kind):
-                    after(line)
+                after.add(combined(scope, node, own, f"{parts[0]}[{at}]", kind, kind))
             after(f"{own} = {helper}<kLanes{use_of(found, stage)}>({own});")
         scope.locals[stage.name] = (own, kind)
     stores: list[tuple[Stage, str]] = [
@@ -115,8 +114,7 @@ def _finish(
     with after.block("if (lane == 0 && is_result)" if found.dims else "if (lane == 0)"):
         for stage, value in stores:
             store(after, scope, stage, value)
-    for line in coordinates(scope.expressions, found.dims, formula.dims, result, str(after)):
-        body(line)
+    body.add(coordinates(scope.expressions, found.dims, formula.dims, result, str(after)))
     lines = [f"    constexpr int kParts = {schedule.split};", *body.lines, *after.lines]
     if any("Index" in each for each in (*scope.parameters("Index")[0], *lines)):
         return scope.kernel(name, THREADS, lines, "typename Index, int kLanes")

@@ -83,8 +83,7 @@ class Parts:
             value = scope.expressions.of(node.body, wanted=of_body if is_place else kind)
             target = stage.name if found.inner else f"{stage.name}[{self.element}]"
             lines = combined(scope, node, self._local(target), value, of_body, kind)
-            for line in lines:
-                inner(line)
+            inner.add(lines)
         body = self._inner(loop, inner) if found.inner else self._columns(loop, inner)
         threads = THREADS if found.inner else 32 * self.schedule.warps
         return scope.kernel(name, threads, body.lines, "typename Index, int kVector")
@@ -101,14 +100,12 @@ class Parts:
         return node, self.scope.expressions.type_of(node.body), kind
 
     def _coordinates(self, body: Text, dims: tuple[str, ...], flat: str, text: str) -> None:
-        for line in coordinates(self.scope.expressions, dims, self.formula.dims, flat, text):
-            body(line)
+        body.add(coordinates(self.scope.expressions, dims, self.formula.dims, flat, text))
 
     def _elements(self, body: Text, loop: Text, inner: Text, cols: tuple[str, ...]) -> None:
         lift = "    " * (body.depth - 2)
         body.lines += [f"{lift}{line}" for line in loop.lines]
-        body("#pragma unroll")
-        with body.block(f"for (int {self.element} = 0; {self.element} < kVector; ++{self.element})"):
+        with body.unrolled(self.element, "kVector"):
             self._coordinates(body, cols, f"({self.column} + {self.element})", str(inner))
             body.lines += [f"{lift}{line}" for line in inner.lines]
 
@@ -161,8 +158,7 @@ class Parts:
                 body(f"{name} = {helper}<{THREADS}{use}>({name});")
             lines.append(f"{parts[-1]}[{place}] = {name};")
         with body.block("if (threadIdx.x == 0)"):
-            for line in lines:
-                body(line)
+            body.add(lines)
         return body
 
     def _columns(self, loop: Text, inner: Text) -> Text:
@@ -222,6 +218,5 @@ class Parts:
         body("__syncthreads();")
         body("const Index own = static_cast<Index>(blockIdx.x) * 32 * kVector + threadIdx.x;")
         with body.block(f"if (threadIdx.x < 32 * kVector && own < {results})"):
-            for line in lines:
-                body(line)
+            body.add(lines)
         return body

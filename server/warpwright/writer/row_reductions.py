@@ -46,8 +46,7 @@ def accumulate(rows: RowText, inner: Text, stage: Stage) -> None:
         rows.scope.expressions.helpers.add(f"better_{node.op}")
         inner(f"better_{node.op}({name}_best, {name}, {value}, {rows.single});")
         return
-    for line in combined(rows.scope, node, name, value, of_body, kind):
-        inner(line)
+    inner.add(combined(rows.scope, node, name, value, of_body, kind))
 
 
 def meet(rows: RowText, stage: Stage) -> None:

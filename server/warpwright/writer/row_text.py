@@ -282,8 +282,7 @@ class RowText:
             begin, end = f"{self.head} + ", self.end
         if self.in_registers:
             index = self.pack_index
-            body("#pragma unroll")
-            with body.block(f"for (int {index} = 0; {index} < kPerLane; ++{index})"):
+            with body.unrolled(index, "kPerLane"):
                 body(f"const int {first} = {begin}({index} * kLanes + {self.lane}) * {VECTOR};")
                 with body.block(f"if ({first} < {end})"):
                     yield
@@ -357,8 +356,7 @@ class RowText:
             lines_of = [lines[each] for each in named]
         body("#pragma unroll")
         with body.block(self.elements_loop):
-            for line in lines_of:
-                body(line)
+            body.add(lines_of)
             body.lines += inner.lines
 
     def _coordinates(self, named: list[str], at: str) -> list[str]:

@@ -240,8 +240,7 @@ def _body(rows: RowText) -> list[str]:
     _row_coordinates(rows, inside, body)
     for pointer, (text, stored, kind) in rows.pointers.items():
         inside(f"{'' if stored else 'const '}{NAMES[kind]}* const {pointer} = {text};")
-    for line in (*rows.beginning(), *rows.shared_rows()):
-        inside(line)
+    inside.add((*rows.beginning(), *rows.shared_rows()))
     lines = [*inside.lines, *([""] if inside.lines else []), *body.split("\n")]
     if rows.keep == "reload":
         loop = f"for (long long {rows.row} = blockIdx.x; {rows.row} < {count}; {rows.row} += gridDim.x) {{"
@@ -253,5 +252,4 @@ def _body(rows: RowText) -> list[str]:
 
 def _row_coordinates(rows: RowText, head: Text, text: str) -> None:
     named = " ".join([text, *(each for each, _, _ in rows.pointers.values())])
-    for line in coordinates(rows.scope.expressions, rows.shape.rows, rows.formula.dims, rows.row, named, "long long"):
-        head(line)
+    head.add(coordinates(rows.scope.expressions, rows.shape.rows, rows.formula.dims, rows.row, named, "long long"))

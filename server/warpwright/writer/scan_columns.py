@@ -59,8 +59,7 @@ def columns_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor, sched
         line = f"{front}[{k}] = {text.joined(f'parts_front[{k}]', f'{front}[{k}]')};"
         inner(f"for (int {k} = 0; {k} < kVector; ++{k}) {line}")
     inner("if (!is_inside) return;")
-    inner("#pragma unroll")
-    with inner.block(f"for (int {m} = 0; {m} < kItems; ++{m})"):
+    with inner.unrolled(m, "kItems"):
         inner(f"if ({first} + {m} >= {length}) break;")
         inner(f"const Index {along} = {position};")
         value = text.joined(f"{front}[{k}]", f"{values}[{m}][{k}]")
@@ -86,7 +85,6 @@ def columns_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor, sched
     body(f"const Index {first} = (static_cast<Index>(part) * kWarps + {warp}) * kItems;")
     body(f"const bool is_inside = {at} < {columns};")
     if len(found.rows) > 1 and names_in(str(inner), found.rows):
-        for line in coordinates(scope.expressions, found.rows, text.formula.dims, text.row, str(inner)):
-            body(line)
+        body.add(coordinates(scope.expressions, found.rows, text.formula.dims, text.row, str(inner)))
     body.lines += inner.lines
     return text.kernel(name, SAID, "typename Index, int kVector, bool kChained", str(32 * schedule.warps), body)

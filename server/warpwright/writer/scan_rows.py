@@ -29,8 +29,7 @@ def rows_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor) -> Kerne
     loop = Text(depth=2)
     loop(f"const Index {first} = {begin} + ({warp} * kPacks * 32 + {lane}) * kVector;")
     loop(f"{held} {values}[kPacks][kVector];")
-    loop("#pragma unroll")
-    with loop.block(f"for (int {p} = 0; {p} < kPacks; ++{p})"):
+    with loop.unrolled(p, "kPacks"):
         with loop.block(f"if ({first} + {p} * 32 * kVector < {length})"):
             loop(_at(text, first, length))
             text.gathered(loop, f"{values}[{p}]")
@@ -40,8 +39,7 @@ def rows_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor) -> Kerne
         loop("}")
     loop(f"{held} {lead}[kPacks];  // in front of each pack, of what the warp holds")
     loop(f"{held} {total} = {start};")
-    loop("#pragma unroll")
-    with loop.block(f"for (int {p} = 0; {p} < kPacks; ++{p})"):
+    with loop.unrolled(p, "kPacks"):
         own = f"{values}[{p}]"
         loop("#pragma unroll")
         if found.reverse:
@@ -64,14 +62,12 @@ def rows_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor) -> Kerne
         flags = f"{ready.name} + 1 + 2 * {row}" if found.rows else f"{ready.name} + 1"
         loop(f"int* const flags = {flags};")
         call = f"const {held} parts_front = running_parts_{found.op}<32 * kWarps, {held}>("
-        for line in listed([start, "whole", "part", "last_part", "totals", "upto", "flags"], call, ");"):
-            loop(line)
+        loop.add(listed([start, "whole", "part", "last_part", "totals", "upto", "flags"], call, ");"))
         loop(f"{front} = {text.joined('parts_front', front)};")
     loop.lines[-1] += " else {"
     loop(f"    {front} = {text.helper('running_warps')}<kWarps>({total}, {carried});")
     loop("}")
-    loop("#pragma unroll")
-    with loop.block(f"for (int {p} = 0; {p} < kPacks; ++{p})"):
+    with loop.unrolled(p, "kPacks"):
         loop(f"if ({first} + {p} * 32 * kVector >= {length}) break;")
         loop(_at(text, first, length))
         before = free("before")
@@ -99,8 +95,7 @@ def rows_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor) -> Kerne
     if found.rows:
         body(f"if ({text.row} >= {rows}) return;")
     if len(found.rows) > 1 and names_in(str(loop), found.rows):
-        for line in coordinates(scope.expressions, found.rows, text.formula.dims, text.row, str(loop)):
-            body(line)
+        body.add(coordinates(scope.expressions, found.rows, text.formula.dims, text.row, str(loop)))
     body(f"{held} {carried} = {start};")
     with body.block(f"for (; {begin} < {end}; {begin} += kTile)"):
         body.lines += loop.lines

@@ -174,15 +174,10 @@ class ScanText:
 
     def elements(self, body: Text, lines: list[str]) -> None:
         """Lines for each element of a pack, behind the dimensions that they name."""
-        body("#pragma unroll")
-        with body.block(f"for (int {self.element} = 0; {self.element} < kVector; ++{self.element})"):
+        with body.unrolled(self.element, "kVector"):
             flat = f"({self.at} + {self.element})"
-            for line in coordinates(
-                self.scope.expressions, self.found.packed, self.formula.dims, flat, "\n".join(lines)
-            ):
-                body(line)
-            for line in lines:
-                body(line)
+            body.add(coordinates(self.scope.expressions, self.found.packed, self.formula.dims, flat, "\n".join(lines)))
+            body.add(lines)
 
     def results(self, body: Text, value: str) -> None:
         """Writes the running value of each element of a pack at `at`, and what is computed of it."""
@@ -216,8 +211,7 @@ class ScanText:
             scope.expressions.helpers.add("store_pack")
             behind.append(f"store_pack({self.place(load)}, {pack});")
         self.elements(body, inner.lines)
-        for line in behind:
-            body(line)
+        body.add(behind)
 
     def kernel(self, name: str, comment: str, template: str, threads: str, body: Text) -> Kernel:
         """The whole text."""

@@ -75,10 +75,8 @@ def scatter_packs(formula: Formula, group: Group, name: str) -> tuple[Kernel, li
         scope.places[load] = (read(TYPES[kind], f"{packs[text]}.at[{element}]"), computed(TYPES[kind]))
     line = f"{added}.at[{element}] = {expressions.stored(stage.value, TYPES[stage.type])};"
     inner(f"Pack<{NAMES[stage.type]}, kVector> {added};")
-    inner("#pragma unroll")
-    with inner.block(f"for (int {element} = 0; {element} < kVector; ++{element})"):
-        for each in coordinates(expressions, cols, dims, f"({column} + {element})", line):
-            inner(each)
+    with inner.unrolled(element, "kVector"):
+        inner.add(coordinates(expressions, cols, dims, f"({column} + {element})", line))
         inner(line)
     scope.stored[scope.tensors[stage.name].array] = None
     expressions.helpers.add(f"add_pack_{stage.type}")
@@ -92,8 +90,7 @@ def scatter_packs(formula: Formula, group: Group, name: str) -> tuple[Kernel, li
     body(f"const Index {row} = {first} / {length};")
     body(f"const Index {column} = {first} % {length};")
     if len(rows) > 1:
-        for each in coordinates(expressions, rows, dims, row, str(inner)):
-            body(each)
+        body.add(coordinates(expressions, rows, dims, row, str(inner)))
     body.lines += inner.lines
     said = "// Each thread adds kVector elements side by side."
     kernel = scope.kernel(name, THREADS, body.lines, "typename Index", said=said)

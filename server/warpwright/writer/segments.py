@@ -142,8 +142,7 @@ class _Text:
             body(f"const Index {self.row} = is_row ? {thread} / kLanes : {rows} - 1;")
             body(f"const int {self.lane} = threadIdx.x % kLanes;")
         if len(self.rows) > 1:
-            for line in coordinates(scope.expressions, self.rows, self.formula.dims, self.row, str(inner)):
-                body(line)
+            body.add(coordinates(scope.expressions, self.rows, self.formula.dims, self.row, str(inner)))
         body.lines += inner.lines
         if found.cols:
             width, said = "kVector", "// Each thread has kVector columns of a segment's result."
@@ -185,8 +184,7 @@ class _Text:
             if self.found.cols:
                 self._each(body, lines)
             else:
-                for line in lines:
-                    body(line)
+                body.add(lines)
         if not self.found.cols:
             helper = f"row_{node.op}"
             expressions.helpers.add(helper)
@@ -226,14 +224,11 @@ class _Text:
 
     def _each(self, body: Text, lines: list[str]) -> None:
         """Lines for each element of a pack."""
-        body("#pragma unroll")
-        with body.block(f"for (int {self.element} = 0; {self.element} < kVector; ++{self.element})"):
+        with body.unrolled(self.element, "kVector"):
             flat = f"({self.column} + {self.element})"
             text = "\n".join(lines)
-            for line in coordinates(self.scope.expressions, self.found.cols, self.formula.dims, flat, text):
-                body(line)
-            for line in lines:
-                body(line)
+            body.add(coordinates(self.scope.expressions, self.found.cols, self.formula.dims, flat, text))
+            body.add(lines)
 
     def _results(self, body: Text) -> None:
         """What is computed of the reductions, and the stores."""
@@ -249,8 +244,7 @@ class _Text:
             self._hold(stage, name, kind)
         if not found.cols:
             with body.block(f"if (is_row && {self.lane} == 0)"):
-                for line in inner.lines:
-                    body(line)
+                body.add(inner.lines)
                 for stage in found.results:
                     held = scope.places[Load(stage.name, stage.own_index)]
                     store(body, scope, stage, held[0])
@@ -266,8 +260,7 @@ class _Text:
             scope.expressions.helpers.add("store_pack")
             behind.append(f"store_pack({self._place(load)}, {pack});")
         self._each(body, inner.lines)
-        for line in behind:
-            body(line)
+        body.add(behind)
 
 
 def segments(formula: Formula, group: Group, name: str, wanted: Segments | None) -> tuple[Kernel, list[Path]] | str:

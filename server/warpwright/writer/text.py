@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -29,6 +29,17 @@ class Text:
         """Adds a line; one of the preprocessor begins at the margin."""
         margin = "" if not line or line.startswith("#") else "    " * self.depth
         self.lines.append(margin + line)
+
+    def add(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self(line)
+
+    @contextmanager
+    def unrolled(self, index: str, count: int | str) -> Iterator[None]:
+        """A loop whose count the compiler knows."""
+        self("#pragma unroll")
+        with self.block(f"for (int {index} = 0; {index} < {count}; ++{index})"):
+            yield
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Iterator[None]:

@@ -145,13 +145,11 @@ def _kernel(scope: Scope, turned: Turn, name: str, side: int) -> Kernel:
         body(f"const int word = across + {step};")
         body(f"const Index {p} = min({p_begin} + along, {length_p} - kVector);")
         body(f"Pack<{NAMES[tensor.type]}, kVector> rows[kWord];")
-        body("#pragma unroll")
-        with body.block(f"for (int {row} = 0; {row} < kWord; ++{row})"):
+        with body.unrolled(row, "kWord"):
             body(f"const Index {q} = min({q_begin} + word * kWord + {row}, {length_q} - 1);")
             at = base_expression(turned.read, (), "", dims, Num(0), ())
             body(f"rows[{row}] = load_pack<kVector>({tensor.array} + {expressions.of(at)} + {p});")
-        body("#pragma unroll")
-        with body.block(f"for (int {element} = 0; {element} < kVector; ++{element})"):
+        with body.unrolled(element, "kVector"):
             body(f"Pack<{NAMES[tensor.type]}, kWord> packed;")
             body("#pragma unroll")
             body(f"for (int {row} = 0; {row} < kWord; ++{row}) packed.at[{row}] = rows[{row}].at[{element}];")
@@ -174,8 +172,7 @@ def _kernel(scope: Scope, turned: Turn, name: str, side: int) -> Kernel:
         else:
             result = free(f"{out.replace('.', '_').rstrip('_')}_pack")
             body(f"Pack<{NAMES[stage.type]}, kVector> {result};")
-            body("#pragma unroll")
-            with body.block(f"for (int {element} = 0; {element} < kVector; ++{element})"):
+            with body.unrolled(element, "kVector"):
                 if needs_q:
                     body(f"const Index {q} = {first} + {element};")
                 body(f"{result}.at[{element}] = {expressions.stored(stage.value, stored)};")

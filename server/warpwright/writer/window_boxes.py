@@ -232,8 +232,7 @@ class Boxes:
                 other = f"static_cast<{kind}>({other})"
             head = f"load_inside<{self._moved_at_once(box)}, {-inner.low}>("
             first = scope.expressions.of(index[box.inner])
-            for line in listed([row, f"&{place}", first, count, other], head, ");", 116 - 4 * body.depth):
-                body(line)
+            body.add(listed([row, f"&{place}", first, count, other], head, ");", 116 - 4 * body.depth))
         while body.depth > depth:
             body.depth -= 1
             body("}")

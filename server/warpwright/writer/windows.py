@@ -218,8 +218,7 @@ class _Windows:
                 self.frame.body(f"for (int {part.name} = 0; {part.name} < {end}; ++{part.name}) {{")
                 body.depth += 1
         with self._results(text):
-            for line in lines:
-                body(line)
+            body.add(lines)
         while body.depth > depth + bool(stepped):
             body.depth -= 1
             body("}")
@@ -281,8 +280,7 @@ class _Windows:
         packs = [scope.free(f"{stage.name}_row") for stage in stored]
         for stage, pack in zip(stored, packs, strict=True):
             body(f"{NAMES[stage.type]} {pack}[kCols];")
-        body("#pragma unroll")
-        with body.block(f"for (int {col} = 0; {col} < kCols; ++{col})"):
+        with body.unrolled(col, "kCols"):
             self._named(found.col, text)
             for pack, value in zip(packs, values, strict=True):
                 body(f"{pack}[{col}] = {value};")
