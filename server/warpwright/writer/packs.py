@@ -15,7 +15,7 @@ from warpwright.schedules.model import Pointwise
 from warpwright.writer.code import IN_64_BITS, Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, length_of, unique
+from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, packed, unique
 from warpwright.writer.pointwise import within_int
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
@@ -263,22 +263,10 @@ def packs(formula: Formula, group: Group, name: str, schedule: Pointwise) -> tup
 def _paths(text: PacksText, kernel: Kernel, schedule: Pointwise, slack: int) -> list[Path]:
     """With indices of 32 bits, and of 64. The threads of the last block reach beyond the last element by at most
     `slack`."""
-    formula, conditions = text.formula, []
-    aligned: dict[str, int] = {}
-    if schedule.vector > 1:
-        for array, kind, base in text.moved:
-            more = divisible(base, formula.sizes, schedule.vector)
-            if more is None:
-                return []
-            conditions += more
-            aligned[array] = min(16, schedule.vector * TYPES[kind].bits // 8)
-    if text.whole:
-        length = divisible(
-            {("@row", *key): factor for key, factor in length_of(text.length).items()}, formula.sizes, schedule.vector
-        )
-        if length is None:
-            return []
-        conditions += length
+    fits = packed(text.moved, [text.length] if text.whole else [], text.formula.sizes, schedule.vector)
+    if fits is None:
+        return []
+    conditions, aligned = fits
     small = within_int(text.scope, text.count, slack)
     grid = ceiling(text.count, schedule.threads * schedule.vector * schedule.packs)
     if schedule.vector == 1:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from warpwright.formulas.bounds import Polynomial, expression, polynomial, times
 from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, product, rebuilt, walk
+from warpwright.formulas.types import TYPES
 from warpwright.schedules.access import flat, steps
 from warpwright.writer.expressions import PRODUCT, Expressions
 
@@ -64,6 +65,22 @@ def divisible(base: Polynomial, sizes: Sequence[str], by: int) -> list[Expr] | N
     return found
 
 
+def packed(
+    moved: Iterable[tuple[str, str, Polynomial]], lengths: Sequence[Expr], sizes: Sequence[str], vector: int
+) -> tuple[list[Expr], dict[str, int]] | None:
+    """When packs begin where one may in all rows of some lengths, of arrays with types and bases: conditions, and at a
+    multiple of how many bytes each array begins; None for never."""
+    moved, found = list(moved), list[Expr]()
+    rows = [{("@row", *key): factor for key, factor in length_of(each).items()} for each in lengths]
+    for base in (*rows, *(base for _, _, base in moved)):
+        more = divisible(base, sizes, vector)
+        if more is None:
+            return None
+        found += more
+    aligned = {array: min(16, vector * TYPES[kind].bits // 8) for array, kind, _ in moved} if vector > 1 else {}
+    return found, aligned
+
+
 def coordinate(expressions: Expressions, dims: Sequence[str], extents: Mapping[str, Expr], flat: str, dim: str) -> str:
     """One of the dimensions, of a number over all of them."""
     place = dims.index(dim)
@@ -95,13 +112,21 @@ def unique(conditions: Iterable[Expr]) -> tuple[Expr, ...]:
 
     >>> unique([Call("<=", (Name("C"), Num(9))), Call("<=", (Call("*", (Name("R"), Name("C"))), Num(7)))])
     (Call(name='<=', args=(Call(name='*', args=(Name(name='R'), Name(name='C'))), Num(value=7))),)
+    >>> counts = (Call("*", (Name("R"), Name("C"))), Name("C"))
+    >>> whole, row = (Call("==", (Call("%", (each, Num(4))), Num(0))) for each in counts)
+    >>> unique([whole, row]) == (row,)
+    True
     """
     found = [each for each in dict.fromkeys(conditions) if not (is_constant(each) and at_sizes(each, {}))]
     return tuple(each for each in found if not any(_follows(each, other) for other in found if other is not each))
 
 
 def _follows(one: Expr, other: Expr) -> bool:
-    """Whether a limit follows from another one."""
+    """Whether a limit follows from another one, or that a product is divisible because one of its factors is."""
+    product_, factor_ = _multiple(one), _multiple(other)
+    if product_ is not None and factor_ is not None:
+        (names, by), (some, same) = product_, factor_
+        return by == same and names != some and not Counter(some) - Counter(names)
     looser, stricter = _limit(one), _limit(other)
     if looser is None or stricter is None or looser == stricter or stricter[1] > looser[1]:
         return False
@@ -112,6 +137,16 @@ def _follows(one: Expr, other: Expr) -> bool:
             return False
         del left[larger]
     return True
+
+
+def _multiple(condition: Expr) -> tuple[tuple[str, ...], int] | None:
+    """Of `R * C % 4 == 0`: the names that are multiplied, and 4."""
+    match condition:
+        case Call(name="==", args=(Call(name="%", args=(whole, Num(value=int(by)))), Num(value=0))):
+            match list((polynomial(whole) or {}).items()):
+                case [(names, 1)]:
+                    return names, by
+    return None
 
 
 def _limit(condition: Expr) -> tuple[Polynomial, int] | None:

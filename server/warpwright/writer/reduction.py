@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from warpwright.formulas.bounds import polynomial
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Call, Expr, Num, Reduce, product
@@ -13,7 +12,7 @@ from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.model import Columns
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, ceiling
 from warpwright.writer.expressions import PRODUCT
-from warpwright.writer.places import coordinates, divisible, unique
+from warpwright.writer.places import coordinates, packed, unique
 from warpwright.writer.pointwise import combined, store
 from warpwright.writer.reduction_parts import Parts
 from warpwright.writer.reduction_rounds import LEAST, THREADS, Round, parts_of, use_of
@@ -133,18 +132,10 @@ def _paths(writer: Parts, first: Kernel, last: Kernel, schedule: Columns) -> lis
     if not found.inner:
         enough.append(Call(">=", (product([writer.total, results]), Num(65536))))
     for vector in dict.fromkeys((schedule.vector, 1)):
-        conditions: list[Expr] = []
-        aligned: dict[str, int] = {}
-        fits = True
-        length = {("@", *key): factor for key, factor in (polynomial(writer.length) or {}).items()}
-        for base in (length, *(base for _, _, base in writer.moved)):
-            more = divisible(base, formula.sizes, vector)
-            fits = fits and more is not None
-            conditions += more or []
-        if not fits:
+        fits = packed(writer.moved, [writer.length], formula.sizes, vector)
+        if fits is None:
             continue
-        if vector > 1:
-            aligned = {a: min(16, vector * TYPES[kind].bits // 8) for a, kind, _ in writer.moved}
+        conditions, aligned = fits
         if found.inner:
             grid: tuple[Expr, Expr, Expr] = (results, Num(split), Num(1))
             block, lanes = THREADS, 32 if found.dims else THREADS

@@ -16,7 +16,7 @@ from warpwright.schedules.access import varies
 from warpwright.schedules.model import Scan
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.partition import Group
-from warpwright.writer.places import unique
+from warpwright.writer.places import packed, unique
 from warpwright.writer.pointwise import pointwise, reach
 from warpwright.writer.scan_columns import columns_kernel
 from warpwright.writer.scan_rows import rows_kernel
@@ -177,9 +177,10 @@ def _rows(
     few = (Call("<", (rows, Num(MANY_ROWS))), Call(">", (length, Num(tile if wanted else SHORT))))
     paths: list[Path] = []
     for vector in dict.fromkeys((most, 1)):
-        conditions = text.packed(vector, length)
-        if conditions is None:
+        packs = packed(text.moved.values(), [length], formula.sizes, vector)
+        if packs is None:
             continue
+        conditions, aligned = packs
         for index in ("int", "long long"):
             grid = product([rows, ceiling(length, chains[vector].capacity)])
             launches = (fill, _row_launch(kernel, chains[vector], grid, index, is_chained=True))
@@ -188,7 +189,7 @@ def _rows(
                 Path(
                     launches,
                     tests,
-                    text.aligned(vector),
+                    aligned,
                     "Long rows, too few to fill the GPU, are cut into parts.",
                     chains[vector],
                 )
@@ -198,7 +199,7 @@ def _rows(
             fits = () if each.warps > 1 else (Call("<=", (length, Num(each.capacity))),)
             said = "A row fits the registers of its warps." if fits else ""
             launch = _row_launch(kernel, each, grid, "int", is_chained=False)
-            paths.append(Path((launch,), unique((*fits, *conditions, *small)), text.aligned(vector), said, each))
+            paths.append(Path((launch,), unique((*fits, *conditions, *small)), aligned, said, each))
     last = for_length(8 * 32 * ROW, 1)
     paths.append(Path((_row_launch(kernel, last, rows, "long long", is_chained=False),)))
     return WrittenScan((fill_kernel, kernel), (Step(tuple(paths), product([rows, length])),), (told, ready))
@@ -230,9 +231,10 @@ def _columns(formula: Formula, found: Running, name: str, wanted: Scan | None) -
     small = _small(text, product([outer, length, columns]))
     paths: list[Path] = []
     for vector in dict.fromkeys((most, 1)):
-        conditions = text.packed(vector, columns)
-        if conditions is None:
+        packs = packed(text.moved.values(), [columns], formula.sizes, vector)
+        if packs is None:
             continue
+        conditions, aligned = packs
         for index, is_chained in product_of(("int", "long long"), (False, True)):
             grid = product([outer, ceiling(columns, 32 * vector), parts if is_chained else Num(1)])
             template = (index, str(vector), "true" if is_chained else "false")
@@ -241,7 +243,7 @@ def _columns(formula: Formula, found: Running, name: str, wanted: Scan | None) -
             tests = unique((*fits, *conditions, *(small if index == "int" else ())))
             launches = (fill, launch) if is_chained else (launch,)
             said = "Long columns are cut into parts." if is_chained else ""
-            paths.append(Path(launches, tests, text.aligned(vector), said, replace(chosen, vector=vector)))
+            paths.append(Path(launches, tests, aligned, said, replace(chosen, vector=vector)))
     return WrittenScan((fill_kernel, kernel), (Step(tuple(paths), product([outer, length, columns])),), (told, ready))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from warpwright.formulas.bounds import Polynomial, polynomial
+from warpwright.formulas.bounds import Polynomial
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.tree import Expr, Load, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
@@ -13,7 +13,7 @@ from warpwright.schedules.access import along, varies
 from warpwright.writer.code import Kernel
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.lanes import JOINED, MEETING
-from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads
+from warpwright.writer.places import base_expression, coordinates, inner_loads
 from warpwright.writer.pointwise import store
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
@@ -118,24 +118,6 @@ class ScanText:
         """The name of a function on running values."""
         self.scope.expressions.helpers.add(f"{name}_{self.found.op}")
         return f"{name}_{self.found.op}"
-
-    def packed(self, vector: int, length: Expr) -> list[Expr] | None:
-        """When every pack begins at a multiple of its size; None for never."""
-        conditions: list[Expr] = []
-        polynomials = [base for _, _, base in self.moved.values()]
-        whole = polynomial(length)
-        for base in (*polynomials, {("@row", *key): factor for key, factor in (whole or {}).items()}):
-            more = divisible(base, self.formula.sizes, vector)
-            if more is None:
-                return None
-            conditions += more
-        return conditions
-
-    def aligned(self, vector: int) -> dict[str, int]:
-        """At a multiple of how many bytes each array has to begin."""
-        if vector == 1:
-            return {}
-        return {array: min(16, vector * TYPES[kind].bits // 8) for array, kind, _ in self.moved.values()}
 
     def place(self, load: Load) -> str:
         """Where the pack at `at` lies."""

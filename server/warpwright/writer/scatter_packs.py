@@ -3,7 +3,7 @@ atomic operation."""
 
 from __future__ import annotations
 
-from warpwright.formulas.bounds import Polynomial, polynomial
+from warpwright.formulas.bounds import Polynomial
 from warpwright.formulas.model import Formula
 from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, computed
@@ -11,7 +11,7 @@ from warpwright.schedules.access import along, varies
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, unique
+from warpwright.writer.places import base_expression, coordinates, inner_loads, packed, unique
 from warpwright.writer.pointwise import reach
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
@@ -100,14 +100,10 @@ def scatter_packs(formula: Formula, group: Group, name: str) -> tuple[Kernel, li
 def _paths(
     scope: Scope, kernel: Kernel, count: Expr, columns: Expr, moved: list[tuple[str, str, Polynomial]], vector: int
 ) -> list[Path]:
-    conditions: list[Expr] = []
-    whole: Polynomial = {("@row", *key): factor for key, factor in (polynomial(columns) or {}).items()}
-    for base in (whole, *(base for _, _, base in moved)):
-        more = divisible(base, scope.formula.sizes, vector)
-        if more is None:
-            return []
-        conditions += more
-    aligned = {array: min(16, vector * TYPES[kind].bits // 8) for array, kind, _ in moved}
+    fits = packed(moved, [columns], scope.formula.sizes, vector)
+    if fits is None:
+        return []
+    conditions, aligned = fits
     ends = [each for each in map(reach, scope.touched()) if not isinstance(each, Num)]
     small: list[Expr] = [Call("<=", (count, Num(MOST_INDEX - THREADS * vector)))]
     small += [Call("<=", (each, Num(MOST_INDEX))) for each in ends]

@@ -15,7 +15,7 @@ from warpwright.schedules.model import Segments
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, unique
+from warpwright.writer.places import base_expression, coordinates, inner_loads, packed, unique
 from warpwright.writer.pointwise import combined, reach, store
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
@@ -291,21 +291,16 @@ def segments(formula: Formula, group: Group, name: str, wanted: Segments | None)
 def _column_paths(text: _Text, kernel: Kernel, count: Expr, small: list[Expr]) -> list[Path]:
     sizes = [max(1, TYPES[kind].bits // 8) for _, kind, _ in text.moved]
     most = max(1, min(16 // min(sizes), 32 // max(sizes)))
-    columns = polynomial(product([text.formula.dims[each] for each in text.found.cols]))
+    columns = product([text.formula.dims[each] for each in text.found.cols])
     paths: list[Path] = []
     for vector in dict.fromkeys((most, 1)):
-        conditions: list[Expr] = []
-        bases = [base for _, _, base in text.moved]
-        for base in (*bases, {("@row", *key): factor for key, factor in (columns or {}).items()}):
-            more = divisible(base, text.formula.sizes, vector)
-            if more is None:
-                break
-            conditions += more
-        else:
-            aligned = {array: min(16, vector * TYPES[kind].bits // 8) for array, kind, _ in text.moved}
-            ends = Call("<=", (count, Num(MOST_INDEX - THREADS * vector)))
-            grid = (ceiling(count, THREADS * vector), Num(1), Num(1))
-            launch = Launch(kernel.name, grid, (THREADS, 1, 1), "int", template=("int", str(vector)))
-            said = "Rows are made of whole packs." if vector > 1 else ""
-            paths.append(Path((launch,), unique((*conditions, ends, *small)), aligned if vector > 1 else {}, said))
+        fits = packed(text.moved, [columns], text.formula.sizes, vector)
+        if fits is None:
+            continue
+        conditions, aligned = fits
+        ends = Call("<=", (count, Num(MOST_INDEX - THREADS * vector)))
+        grid = (ceiling(count, THREADS * vector), Num(1), Num(1))
+        launch = Launch(kernel.name, grid, (THREADS, 1, 1), "int", template=("int", str(vector)))
+        said = "Rows are made of whole packs." if vector > 1 else ""
+        paths.append(Path((launch,), unique((*conditions, ends, *small)), aligned, said))
     return paths

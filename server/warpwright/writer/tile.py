@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warpwright.formulas.bounds import Polynomial, polynomial
+from warpwright.formulas.bounds import Polynomial
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
@@ -14,7 +14,7 @@ from warpwright.schedules.model import Tile
 from warpwright.writer.code import IN_64_BITS, Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import base_expression, coordinate, divisible, unique
+from warpwright.writer.places import base_expression, coordinate, packed, unique
 from warpwright.writer.pointwise import elements_each, pointwise, within_int
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
@@ -192,21 +192,15 @@ def _beside(node: Expr, load: Load) -> list[Expr]:
 
 def _paths(scope: Scope, turned: Turn, kernel: Kernel, schedule: Tile) -> list[Path]:
     formula = scope.formula
-    conditions: list[Expr] = []
-    aligned: dict[str, int] = {}
-    if schedule.vector > 1:
-        ends = [polynomial(formula.dims[each]) or {} for each in (turned.from_, turned.to)]
-        bases = [turned.read, turned.store, *({("@", *key): f for key, f in end.items()} for end in ends)]
-        for base in bases:
-            more = divisible(base, formula.sizes, schedule.vector)
-            if more is None:
-                return []
-            conditions += more
-        arrays = (
-            (turned.tensor.array, turned.tensor.type),
-            (scope.tensors[turned.stage.name].array, turned.stage.type),
-        )
-        aligned = {array: min(16, schedule.vector * TYPES[kind].bits // 8) for array, kind in arrays}
+    moved = (
+        (turned.tensor.array, turned.tensor.type, turned.read),
+        (scope.tensors[turned.stage.name].array, turned.stage.type, turned.store),
+    )
+    lengths = [formula.dims[each] for each in (turned.from_, turned.to)]
+    fits = packed(moved, lengths, formula.sizes, schedule.vector)
+    if fits is None:
+        return []
+    conditions, aligned = fits
     dims = formula.dims
     # Where one side is short, most threads of a tile have no element.
     conditions += [Call(">=", (dims[each], Num(LEAST))) for each in (turned.from_, turned.to)]
