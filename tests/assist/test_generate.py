@@ -8,6 +8,7 @@ from warpwright.assist.generate import drafts, generate
 from warpwright.assist.screen import refusal
 
 
+@pytest.mark.slow
 @pytest.mark.llm
 def test_what_is_shown_passes_the_screen_and_what_is_not_says_why(engine: Engine) -> None:
     seen = list(drafts(engine, "scale a vector of floats by two", budget_seconds=240))

@@ -39,6 +39,7 @@ def transpose() -> tuple[Kernel, list[Finding]]:
     return program.defined_kernels[0], run_rules(program)
 
 
+@pytest.mark.slow
 @pytest.mark.llm
 def test_a_real_plan(engine: Engine, transpose: tuple[Kernel, list[Finding]]) -> None:
     kernel, findings = transpose

@@ -87,6 +87,7 @@ def test_it_is_stopped_said_so_and_the_next_text_is_analysed(endless: str, tmp_p
         assert len([line for line in editor.log if "endless.cu is not analysed" in line]) == 1
 
 
+@pytest.mark.slow
 def test_many_endless_ones_keep_another_waiting_no_longer_than_they_are_given(tmp_path: Path) -> None:
     command = program(SPIN, MOST_SECONDS=5.0)
     with start_editor(OLD_NEOVIM, tmp_path, command=command, options={"compile": "off"}) as editor:

@@ -153,7 +153,7 @@ __global__ void bomb(float* a) {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_compile_bomb_ends_in_a_sentence_and_harms_nobody(name: str, project: Path) -> None:
     (project / "src" / "flood.h").write_text(BOMBS["flood"])

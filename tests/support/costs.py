@@ -11,10 +11,11 @@ import os
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -64,7 +65,7 @@ class Costs:
         self.before = _now()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Iterator[None]:
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         now = _now()
         cost, self.before = now - self.before, now
@@ -74,7 +75,8 @@ class Costs:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         cost = self.of_test[report.nodeid]
         cost.tests = 1
-        cost.add(*dict(report.user_properties)[_NAME])
+        processor, clock = cast(tuple[float, float], dict(report.user_properties)[_NAME])
+        cost.add(processor, clock)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("what the tests cost, dearest first")

@@ -26,7 +26,7 @@ def instructions(arch: str) -> list[MachineInstruction]:
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.sass
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
 def test_every_instruction_has_a_family_and_its_parts(arch: str) -> None:

@@ -290,6 +290,7 @@ def test_repairs_are_asked_for_four_times(lesson: Path) -> None:
     assert repair_summary([found])["first_answers"] == {"unreadable": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.llm
 def test_the_untuned_and_the_taught_model(tiny: Path, adapter: Path, prompts: Path, tmp_path: Path) -> None:
     """A random model answers nothing right, and all that is asked of it is measured."""

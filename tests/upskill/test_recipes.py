@@ -49,11 +49,10 @@ def rows(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.upskill
 @pytest.mark.llm
-@pytest.mark.parametrize(
-    "recipe", ["270m", *(pytest.param(each, marks=pytest.mark.slow) for each in ("1b", "4b_qlora"))]
-)
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_ends_in_an_adapter_that_the_server_loads(recipe: str, tiny: Path, rows: Path, tmp_path: Path) -> None:
     if recipe == "4b_qlora":
         pytest.importorskip("bitsandbytes")

@@ -13,7 +13,7 @@ from warpwright.verify.report import Status
 from warpwright.verify.verify import verify
 
 PASSED = {Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE}
-HONEST_SAMPLED = 5
+HONEST_SAMPLED = 8
 
 
 def params() -> Iterator[Any]:

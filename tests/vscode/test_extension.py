@@ -55,7 +55,7 @@ def test_without_vscode(command: list[str]) -> None:
 @pytest.mark.parametrize(
     ("script", "options"),
     [
-        pytest.param("run.mjs", ["--run", "features"], id="features"),
+        pytest.param("run.mjs", ["--run", "read-only"], id="read-only"),
         pytest.param("run.mjs", [], id="run.mjs", marks=pytest.mark.slow),
         pytest.param("page.mjs", [], id="page.mjs", marks=pytest.mark.slow),
     ],
