@@ -164,8 +164,7 @@ class PacksText:
         if base is None or not self.whole or divisible(base, self.formula.sizes, 2) is None:
             return None
         at = base_expression(base, self.rows, self.row, self.formula.dims, self.length, inner_loads(load))
-        before = "" if at == Num(0) else f"{self.scope.expressions.of(at, PRODUCT)} + "
-        return f"{tensor.array} + {before}{self.column}", base
+        return self.scope.behind(tensor.array, at, self.column), base
 
     def _flat(self, base: Polynomial) -> str:
         if not base:

@@ -217,9 +217,7 @@ def reduced(body: Text, scope: Scope, node: Reduce, name: str, kind: ElementType
         body.depth += 1
     value = expressions.of(node.body, wanted=of_body if is_place else accumulate)
     body.add(combined(scope, node, name, value, of_body, accumulate))
-    while body.depth > depth:
-        body.depth -= 1
-        body("}")
+    body.end(depth)
     return name
 
 

@@ -81,17 +81,9 @@ def _finish(
         if is_place:
             after(f"{NAMES[of_body.name]} {own}_best = {literal(identity(node.op, of_body), of_body)};")
             after(f"long long {own} = LLONG_MAX;  // of equal values the lowest place wins")
-            sign = ">" if node.op == "argmax" else "<"
+            scope.expressions.helpers.add(f"better_{node.op}")
             with after.block(f"for (int {part} = lane; {part} < kParts; {part} += kLanes)"):
-                after(f"const {NAMES[of_body.name]} other = {parts[0]}[{at}];")
-                after(f"const long long other_place = {parts[1]}[{at}];")
-                best = f"{own}_best"
-                nan = f"other != other && {best} == {best} || " if of_body.is_float else ""
-                same = f"(other == {best} || (other != other && {best} != {best})) && other_place < {own}"
-                nan = nan and f"({nan.removesuffix(' || ')}) || "
-                with after.block(f"if (other {sign} {best} || {nan}({same}))"):
-                    after(f"{best} = other;")
-                    after(f"{own} = other_place;")
+                after(f"better_{node.op}({own}_best, {own}, {parts[0]}[{at}], {parts[1]}[{at}]);")
             after(f"{helper}<kLanes{use_of(found, stage)}>({own}_best, {own});")
             kind = TYPES["i64"]
         else:

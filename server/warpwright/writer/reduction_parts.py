@@ -19,7 +19,7 @@ from warpwright.writer.pointwise import combined
 from warpwright.writer.reduction_rounds import THREADS, Round, parts_of, use_of
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
-from warpwright.writer.types import NAMES, literal, read
+from warpwright.writer.types import NAMES, literal
 
 
 @dataclass
@@ -63,20 +63,8 @@ class Parts:
                 if base is None:
                     continue
                 at = base_expression(base, (), "", self.formula.dims, Num(0), inner_loads(load))
-                before = "" if at == Num(0) else f"{scope.expressions.of(at, PRODUCT)} + "
-                text = f"{tensor.array} + {before}{self.column}"
-                if text not in packs:
-                    packs[text] = scope.free(f"{tensor.array}_pack")
-                    while list(packs.values()).count(packs[text]) > 1:
-                        packs[text] += "_"
-                    scope.used[tensor.array] = None
-                    scope.expressions.helpers.add("load_pack")
+                if scope.read_pack(loop, load, scope.behind(tensor.array, at, self.column), packs, self.element):
                     self.moved.append((tensor.array, tensor.type, base))
-                    loop(f"const Pack<{NAMES[tensor.type]}, kVector> {packs[text]} = load_pack<kVector>({text});")
-                scope.places[load] = (
-                    read(TYPES[tensor.type], f"{packs[text]}.at[{self.element}]"),
-                    computed(TYPES[tensor.type]),
-                )
         for stage in found.reductions:
             node, of_body, kind = self._kinds(stage)
             is_place = node.op.startswith("arg")

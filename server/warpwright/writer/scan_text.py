@@ -17,7 +17,7 @@ from warpwright.writer.places import base_expression, coordinates, inner_loads
 from warpwright.writer.pointwise import store
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
-from warpwright.writer.types import NAMES, literal, read
+from warpwright.writer.types import NAMES, literal
 
 
 @dataclass(frozen=True)
@@ -127,24 +127,14 @@ class ScanText:
         length = Num(1) if found.cols else self.formula.dims[found.along]
         rows = found.rows if not found.cols else ()
         at = base_expression(base, rows, self.row, self.formula.dims, length, inner_loads(load))
-        before = "" if at == Num(0) else f"{self.scope.expressions.of(at, PRODUCT)} + "
-        return f"{array} + {before}{self.at}"
+        return self.scope.behind(array, at, self.at)
 
     def read_packs(self, body: Text, values: tuple[Expr, ...]) -> None:
         """Packs of the arrays that expressions read."""
         wanted = [n for value in values for n in walk(value) if isinstance(n, Load)]
         named: dict[str, str] = {}
         for load in (each for each in self.moved if each in wanted):
-            array, kind, _ = self.moved[load]
-            place = self.place(load)
-            if place not in named:
-                named[place] = self.scope.free(f"{array}_pack")
-                while list(named.values()).count(named[place]) > 1:
-                    named[place] += "_"
-                self.scope.expressions.helpers.add("load_pack")
-                body(f"const Pack<{NAMES[kind]}, kVector> {named[place]} = load_pack<kVector>({place});")
-            text = read(TYPES[kind], f"{named[place]}.at[{self.element}]")
-            self.scope.places[load] = (text, computed(TYPES[kind]))
+            self.scope.read_pack(body, load, self.place(load), named, self.element)
 
     def gathered(self, body: Text, target: str) -> None:
         """The values of a pack at `at`, into `target`."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from warpwright.formulas.bounds import Polynomial
 from warpwright.formulas.model import Formula
 from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, walk
-from warpwright.formulas.types import TYPES, computed
+from warpwright.formulas.types import TYPES
 from warpwright.schedules.access import along, varies
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, ceiling
 from warpwright.writer.expressions import PRODUCT
@@ -15,7 +15,7 @@ from warpwright.writer.places import base_expression, coordinates, inner_loads, 
 from warpwright.writer.pointwise import reach
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
-from warpwright.writer.types import NAMES, read
+from warpwright.writer.types import NAMES
 
 THREADS = 256
 VECTORS = {"f32": 4, "f16": 8, "bf16": 8}
@@ -61,18 +61,12 @@ def scatter_packs(formula: Formula, group: Group, name: str) -> tuple[Kernel, li
         scope.used[tensor.array] = None
         moved.append((tensor.array, tensor.type, base))
         at = base_expression(base, rows, row, dims, columns, inner_loads(load))
-        before = "" if at == Num(0) else f"{expressions.of(at, PRODUCT)} + "
-        return f"{tensor.array} + {before}{column}"
+        return scope.behind(tensor.array, at, column)
 
     inner = Text(depth=1)
     packs: dict[str, str] = {}
     for load in dict.fromkeys(n for n in walk(stage.value) if isinstance(n, Load) and varies(n.index, cols)):
-        kind, text = scope.tensors[load.tensor].type, place(load)
-        if text not in packs:
-            packs[text] = scope.free(f"{scope.tensors[load.tensor].array}_pack") + "_" * len(packs)
-            expressions.helpers.add("load_pack")
-            inner(f"const Pack<{NAMES[kind]}, kVector> {packs[text]} = load_pack<kVector>({text});")
-        scope.places[load] = (read(TYPES[kind], f"{packs[text]}.at[{element}]"), computed(TYPES[kind]))
+        scope.read_pack(inner, load, place(load), packs, element)
     line = f"{added}.at[{element}] = {expressions.stored(stage.value, TYPES[stage.type])};"
     inner(f"Pack<{NAMES[stage.type]}, kVector> {added};")
     with inner.unrolled(element, "kVector"):

@@ -11,8 +11,8 @@ from warpwright.formulas.normal import tensors_of
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.writer.code import Kernel
-from warpwright.writer.expressions import BIT_OR, Expressions
-from warpwright.writer.text import listed
+from warpwright.writer.expressions import BIT_OR, PRODUCT, Expressions
+from warpwright.writer.text import Text, listed
 from warpwright.writer.types import NAMES, literal, read
 
 
@@ -102,6 +102,25 @@ class Scope:
         self.expressions.helpers.add(name)
         text = f"{name}<{self.index_type}>({self.expressions.of(index)}, {self.expressions.of(extent)})"
         return Name(text), []
+
+    def read_pack(self, body: Text, load: Load, at: str, packs: dict[str, str], element: str) -> bool:
+        """From here on a load is an element of the pack at a place of memory, which is read once: `packs` has their
+        names. Whether it is the first load there."""
+        tensor = self.tensors[load.tensor]
+        kind, is_first = TYPES[tensor.type], at not in packs
+        if is_first:
+            packs[at] = self.free(f"{tensor.array}_pack")
+            while list(packs.values()).count(packs[at]) > 1:
+                packs[at] += "_"
+            self.used[tensor.array] = None
+            self.expressions.helpers.add("load_pack")
+            body(f"const Pack<{NAMES[tensor.type]}, kVector> {packs[at]} = load_pack<kVector>({at});")
+        self.places[load] = (read(kind, f"{packs[at]}.at[{element}]"), computed(kind))
+        return is_first
+
+    def behind(self, array: str, at: Expr, more: str) -> str:
+        """Where memory lies `at` and some more elements behind the beginning of an array."""
+        return f"{array} + {more}" if at == Num(0) else f"{array} + {self.expressions.of(at, PRODUCT)} + {more}"
 
     def element(self, tensor: Tensor, index: Iterable[Expr]) -> str:
         """`x[r * C + c]`."""

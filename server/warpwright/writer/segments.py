@@ -19,7 +19,7 @@ from warpwright.writer.places import base_expression, coordinates, inner_loads, 
 from warpwright.writer.pointwise import combined, reach, store
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
-from warpwright.writer.types import NAMES, literal, read
+from warpwright.writer.types import NAMES, literal
 
 THREADS = 256
 LANES = ((2, 8), (4, 16), (8, 32), (16, 64), (32, 2048), (THREADS, 0))
@@ -202,14 +202,7 @@ class _Text:
         for load in dict.fromkeys(n for value in values for n in walk(value) if isinstance(n, Load)):
             if load in scope.places or not found.cols or not varies(load.index, found.cols):
                 continue
-            place = self._place(load)
-            if place not in named:
-                named[place] = scope.free(f"{scope.tensors[load.tensor].array}_pack") + "_" * len(named)
-                scope.expressions.helpers.add("load_pack")
-                kind = NAMES[scope.tensors[load.tensor].type]
-                body(f"const Pack<{kind}, kVector> {named[place]} = load_pack<kVector>({place});")
-            kind_of = TYPES[scope.tensors[load.tensor].type]
-            scope.places[load] = (read(kind_of, f"{named[place]}.at[{self.element}]"), computed(kind_of))
+            scope.read_pack(body, load, self._place(load), named, self.element)
 
     def _place(self, load: Load) -> str:
         scope, found = self.scope, self.found
@@ -219,8 +212,7 @@ class _Text:
         self.moved.append((tensor.array, tensor.type, base))
         length = product([self.formula.dims[each] for each in found.cols])
         at = base_expression(base, self.rows, self.row, self.formula.dims, length, inner_loads(load))
-        before = "" if at == Num(0) else f"{scope.expressions.of(at, PRODUCT)} + "
-        return f"{tensor.array} + {before}{self.column}"
+        return scope.behind(tensor.array, at, self.column)
 
     def _each(self, body: Text, lines: list[str]) -> None:
         """Lines for each element of a pack."""

@@ -37,9 +37,22 @@ class Text:
     @contextmanager
     def unrolled(self, index: str, count: int | str) -> Iterator[None]:
         """A loop whose count the compiler knows."""
+        depth = self.depth
+        self.begin_unrolled(index, count)
+        yield
+        self.end(depth)
+
+    def begin_unrolled(self, index: str, count: int | str) -> None:
+        """As `unrolled`, up to `end`."""
         self("#pragma unroll")
-        with self.block(f"for (int {index} = 0; {index} < {count}; ++{index})"):
-            yield
+        self(f"for (int {index} = 0; {index} < {count}; ++{index}) {{")
+        self.depth += 1
+
+    def end(self, depth: int) -> None:
+        """Ends all that has begun since the text had that depth."""
+        while self.depth > depth:
+            self.depth -= 1
+            self("}")
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Iterator[None]:

@@ -153,13 +153,9 @@ class Boxes:
         body = self.frame.body
         depth = body.depth
         for n in over:
-            body("#pragma unroll")
-            body(f"for (int {variables[n]} = 0; {variables[n]} < {sizes[n]}; ++{variables[n]}) {{")
-            body.depth += 1
+            body.begin_unrolled(variables[n], sizes[n])
         yield
-        while body.depth > depth:
-            body.depth -= 1
-            body("}")
+        body.end(depth)
 
     def _packs(self, box: Box, each: Pass, name: str, sizes: Mapping[int, str], variables: Mapping[int, str]) -> None:
         """Reads a box that lies inside of the array."""
@@ -210,9 +206,7 @@ class Boxes:
         for n, axis in enumerate(box.axes):
             at = self._start(axis, each) if n != box.inner else expression(self._base(axis, each))
             if n in outer:
-                body("#pragma unroll")
-                body(f"for (int {variables[n]} = 0; {variables[n]} < {sizes[n]}; ++{variables[n]}) {{")
-                body.depth += 1
+                body.begin_unrolled(variables[n], sizes[n])
                 at = _plus(at, variables[n])
             if (n != box.inner or not inner.is_wide) and self._inside(box, n, each):
                 at, own = self._at_border(box, n, at)
@@ -233,9 +227,7 @@ class Boxes:
             head = f"load_inside<{self._moved_at_once(box)}, {-inner.low}>("
             first = scope.expressions.of(index[box.inner])
             body.add(listed([row, f"&{place}", first, count, other], head, ");", 116 - 4 * body.depth))
-        while body.depth > depth:
-            body.depth -= 1
-            body("}")
+        body.end(depth)
 
     def _one_by_one(
         self, box: Box, each: Pass, name: str, sizes: Mapping[int, str], variables: Mapping[int, str]
@@ -247,18 +239,14 @@ class Boxes:
         for n, axis in enumerate(box.axes):
             at = self._start(axis, each)
             if n in variables:
-                body("#pragma unroll")
-                body(f"for (int {variables[n]} = 0; {variables[n]} < {sizes[n]}; ++{variables[n]}) {{")
-                body.depth += 1
+                body.begin_unrolled(variables[n], sizes[n])
                 at = _plus(at, variables[n])
             if self._inside(box, n, each):
                 at, _ = self._at_border(box, n, at)
             index.append(at)
         value = self._value(box, scope.element(box.tensor, index))
         body(f"{name}{''.join(f'[{variables[n]}]' for n in sizes)} = {value};")
-        while body.depth > depth:
-            body.depth -= 1
-            body("}")
+        body.end(depth)
 
     def _at_border(self, box: Box, n: int, at: Expr) -> tuple[Expr, list[str]]:
         """The index with a name, and the conditions under which its element is there."""

@@ -142,9 +142,7 @@ class _Windows:
                 self._reduced(stage, stage.value, each, own)
             elif stage.temporary and stage.name not in self.frame.group.kept:
                 self._temporary(stage, each, own)
-        while body.depth > depth:
-            body.depth -= 1
-            body("}")
+        body.end(depth)
         self._stores(each, own)
 
     def _local(self, stage: Stage) -> str:
@@ -178,14 +176,10 @@ class _Windows:
         body = self.frame.body
         depth = body.depth
         for dim, (var, size) in self.frame.tiles.items():
-            body("#pragma unroll")
-            body(f"for (int {var} = 0; {var} < {size}; ++{var}) {{")
-            body.depth += 1
+            body.begin_unrolled(var, size)
             self._named(dim, text)
         yield
-        while body.depth > depth:
-            body.depth -= 1
-            body("}")
+        body.end(depth)
 
     def _named(self, dim: str, text: str) -> None:
         if is_named(dim, text):
@@ -213,15 +207,10 @@ class _Windows:
                 body(f"const int {stepped} = {first} + {var};")
         for part in node.ranges:
             if part.name not in each.loops:
-                body("#pragma unroll")
-                end = fixed_extent(self.frame.formula, part.name)
-                self.frame.body(f"for (int {part.name} = 0; {part.name} < {end}; ++{part.name}) {{")
-                body.depth += 1
+                body.begin_unrolled(part.name, fixed_extent(self.frame.formula, part.name))
         with self._results(text):
             body.add(lines)
-        while body.depth > depth + bool(stepped):
-            body.depth -= 1
-            body("}")
+        body.end(depth + bool(stepped))
         if stepped:
             body.depth -= 1
             body("};")
@@ -271,9 +260,7 @@ class _Windows:
         for dim, (var, size) in self.frame.tiles.items():
             if dim == found.col:
                 continue
-            body("#pragma unroll")
-            body(f"for (int {var} = 0; {var} < {size}; ++{var}) {{")
-            body.depth += 1
+            body.begin_unrolled(var, size)
             body(f"if ({self.frame.firsts[dim]} + {var} >= {self.frame.extent(dim)}) break;")
             if is_named(dim, text):
                 body(f"const int {dim} = {self.frame.firsts[dim]} + {var};")
@@ -291,9 +278,7 @@ class _Windows:
             at = [self._first_at(each) for each in stage.own_index]
             left = f"{self.frame.extent(found.col)} - {self.frame.firsts[found.col]}"
             body(f"store_near<kVector>(&{scope.element(tensor, at)}, {pack}, {left});")
-        while body.depth > depth:
-            body.depth -= 1
-            body("}")
+        body.end(depth)
 
     def _first_at(self, index: Expr) -> Expr:
         """An index of the first of the results that are stored at once."""
