@@ -337,3 +337,21 @@ def test_compile_without_a_compiler_could_not_run(folder: Path) -> None:
     ran = run_command("check", ".", "--compile", cwd=folder, env={"WARPWRIGHT_NVCC": "/nowhere/nvcc"})
     assert (ran.status, ran.stdout) == (2, "")
     assert "WARPWRIGHT_NVCC names /nowhere/nvcc, which is not there." in ran.stderr
+
+
+def test_what_is_not_evaluated_is_said(tmp_path: Path) -> None:
+    gather = (
+        "__global__ void k(const int *at, float *out) { out[at[threadIdx.x]] = 1; }\nvoid f(int *at, float *out) {\n"
+    )
+    (tmp_path / "a.cu").write_text(f"{gather}  k<<<1, 32>>>(at, out);\n}}\n", encoding="utf-8")
+    lines = run_command("check", "a.cu", cwd=tmp_path).stdout.splitlines()
+    assert lines[-1] == "1 of 2 memory accesses not evaluated: the address is read from memory (1)."
+
+
+def test_unchecked_launches_of_a_file_are_one_hint(tmp_path: Path) -> None:
+    kernels = "".join(f"__global__ void k{i}(int *p) {{ p[threadIdx.x] = {i}; }}\n" for i in range(3))
+    launches = "".join(f"void f{i}(int *p) {{\n  k{i}<<<1, 32>>>(p);\n}}\n" for i in range(3))
+    (tmp_path / "a.cu").write_text(kernels + launches, encoding="utf-8")
+    (found,) = run_command("check", "a.cu", "--format", "json", cwd=tmp_path).json
+    assert (found["rule"], found["severity"], len(found["related"])) == ("unchecked-launch", "hint", 2)
+    assert found["message"].startswith("Errors of 3 launches are not checked: ")

@@ -38,8 +38,10 @@ def test_the_model_plans_and_the_best_is_a_diff(folder: Path) -> None:
 def test_without_a_model_the_rewrites_are_tried_and_the_missing_is_named(folder: Path) -> None:
     ran = run_command("optimize", "a.cu", "--plan", "model", cwd=folder, env=NO_MODEL)
     assert ran.status == 0
-    assert "/nowhere/model.gguf cannot be read" in ran.stdout
-    assert "registers" in ran.stdout
+    assert "/nowhere/model.gguf cannot be read" in ran.stderr
+    assert ran.stdout.splitlines()[0].partition(": ")[2].startswith("correct (") and "registers" not in ran.stdout
+    whole = run_command("optimize", "a.cu", "--plan", "model", "--verbose", cwd=folder, env=NO_MODEL).stdout
+    assert "/nowhere/model.gguf cannot be read" in whole and "registers" in whole
     diff = ran.stdout[ran.stdout.index("--- a/a.cu") :]
     subprocess.run(["patch", "-p1"], cwd=folder, input=diff, text=True, check=True, capture_output=True)
     assert run_command("check", "a.cu", cwd=folder).status == 0

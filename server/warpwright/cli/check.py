@@ -268,8 +268,5 @@ def _print(output: str, rows: list[Row], checked: list[Checked], failures: list[
     elif output == "github":
         for line in github_lines(rows, failures, checkout(Path.cwd())):
             click.echo(line)
-    else:
-        files = len([one for one in checked if one.failure is None])
-        kernels = sum(one.kernels for one in checked)
-        if files:
-            click.echo(findings_text(rows, files, kernels, recorded))
+    elif any(one.failure is None for one in checked):
+        click.echo(findings_text(rows, checked, recorded))

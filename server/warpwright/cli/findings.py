@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpwright.cli.inputs import Compiled, Resources
 from warpwright.editor.promised import promised
 from warpwright.facts.compiled import with_compiled
+from warpwright.facts.model import Program, Space
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.registry import gathered, run_rules
 from warpwright.syntax.encoding import encoded, units
@@ -74,6 +75,9 @@ class Checked:
     sources: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     failure: str | None = None
+    accesses: int = 0
+    uncounted: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many accesses to global and shared memory there are, and how many could not be counted, by the reason."""
 
 
 def check_file(
@@ -108,7 +112,20 @@ def check_file(
         rows = tuple(_row(finding) for finding in gathered(promised(program, run_rules(program, *chosen))))
     except Exception as error:
         return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")
-    return Checked(path, rows, len(program.defined_kernels), tuple(program.sources), compiled.warnings(source))
+    accesses, uncounted = _evaluated(program)
+    covered = tuple(program.sources)
+    said = compiled.warnings(source)
+    return Checked(path, rows, len(program.defined_kernels), covered, said, accesses=accesses, uncounted=uncounted)
+
+
+def _evaluated(program: Program) -> tuple[int, Counter[str]]:
+    """How many places access global or shared memory, and of how many no launch says what they cost, by the reason."""
+    places: dict[object, str] = {}
+    for access in (a for kernel in program.kernels for a in kernel.accesses if a.space in (Space.GLOBAL, Space.SHARED)):
+        key = access.span.key, access.kind
+        reason = access.why if access.transactions is None and not access.joined else ""
+        places[key] = min(places.get(key, reason), reason)
+    return len(places), Counter(reason for reason in places.values() if reason)
 
 
 def unique(rows: Iterable[Row]) -> list[Row]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from warpwright.cli.findings import Place, Row
+from warpwright.cli.findings import Checked, Place, Row
 from warpwright.rules.base import Severity
 
 COLOURS = {
@@ -21,13 +21,29 @@ NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFORMAT
 TAB = 4
 
 
-def findings_text(rows: Sequence[Row], files: int, kernels: int, recorded: int) -> str:
+def findings_text(rows: Sequence[Row], checked: Sequence[Checked], recorded: int) -> str:
     blocks = ["\n".join(_block(row)) for row in rows]
-    return "\n\n".join([*blocks, summary(rows, files, kernels, recorded)])
+    return "\n\n".join([*blocks, "\n".join(filter(None, (summary(rows, checked, recorded), not_evaluated(checked))))])
 
 
-def summary(rows: Sequence[Row], files: int, kernels: int, recorded: int) -> str:
+def not_evaluated(checked: Sequence[Checked]) -> str:
+    """How many accesses nothing is said of, and why; "" for none.
+
+    >>> one = Checked("a.cu", accesses=5, uncounted={"the address is read from memory": 2})
+    >>> not_evaluated([one, one])
+    '4 of 10 memory accesses not evaluated: the address is read from memory (4).'
+    """
+    reasons = sum((Counter(one.uncounted) for one in checked), Counter[str]())
+    if not reasons:
+        return ""
+    why = ", ".join(f"{reason} ({number})" for reason, number in reasons.most_common())
+    return f"{reasons.total()} of {sum(one.accesses for one in checked)} memory accesses not evaluated: {why}."
+
+
+def summary(rows: Sequence[Row], checked: Sequence[Checked], recorded: int) -> str:
     """One line: how many of what, in how much, and what can be fixed."""
+    files = len([one for one in checked if one.failure is None])
+    kernels = sum(one.kernels for one in checked)
     scope = f"{count(files, 'file')}, {count(kernels, 'kernel')}"
     known = f"; {count(recorded, 'known finding')} left out by the baseline" if recorded else ""
     if not rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -74,29 +75,36 @@ def command(
                 said.add(warning)
             reading = Reading(compiled.program, findings, nvcc_flags(compiled, source), compiled.arch)
             with progress_line() as progress:
-                one = fix_source(source, reading, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled)
-                fixed.append(one)
+                told = silent if output == "json" else say_made
+                one = fix_source(
+                    source, reading, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled, made_one=told
+                )
+            fixed.append(one)
+            if not diff and (failure := _write(one)):
+                failures.append(failure)
+            if output == "text":
+                _print(one, show_diff=diff)
         stopped = is_cancelled()
 
-    if not diff:
-        failures += [failure for one in fixed if (failure := _write(one))]
     if output == "json":
         click.echo(json.dumps(shown_in([_to_json(one) for one in fixed]), indent=2, default=str))
-    else:
-        for one in fixed:
-            _print(one, show_diff=diff)
-        if not stopped or any(one.attempts for one in fixed):
-            _print_summary(fixed, diff=diff)
+    elif not stopped or any(one.attempts for one in fixed):
+        _print_summary(fixed, diff=diff)
     for failure in failures:
         say_error(failure)
     if stopped:
         raise KeyboardInterrupt
     if failures:
         return 2
-    refused = [attempt for one in fixed for attempt in one.attempts if not attempt.applied]
+    refused = [attempt for one in fixed for attempt in one.attempts if _is_refused(attempt)]
     if refused and all(_unverified(attempt) for attempt in refused):
         return COULD_NOT_RUN
     return int(bool(refused))
+
+
+def _is_refused(attempt: Attempt) -> bool:
+    """Whether verification refused it; what does not apply was no fix of the finding at all."""
+    return not attempt.applied and attempt.report is not None
 
 
 def _unverified(attempt: Attempt) -> bool:
@@ -119,9 +127,21 @@ def _write(one: Fixed) -> str | None:
     return None
 
 
+def say_made(attempt: Attempt) -> None:
+    """One fix, as soon as it is verified."""
+    clear = "\r\033[K" if sys.stderr.isatty() else ""
+    click.echo(f"{clear}{_line(attempt)}", err=True)
+
+
+def silent(_attempt: Attempt) -> None:
+    return
+
+
 def _print(one: Fixed, *, show_diff: bool) -> None:
+    """What was refused, and the diff; what was made has been told."""
     for attempt in one.attempts:
-        click.echo(_line(attempt), err=True)
+        if _is_refused(attempt):
+            click.echo(_line(attempt), err=True)
     if show_diff and one.after.data != one.before.data:
         click.echo(coloured(source_diff(one.before, one.after)), nl=False)
 
@@ -135,12 +155,15 @@ def _line(attempt: Attempt) -> str:
 
 def _print_summary(fixed: list[Fixed], *, diff: bool) -> None:
     made = sum(attempt.applied for one in fixed for attempt in one.attempts)
-    refused = sum(not attempt.applied for one in fixed for attempt in one.attempts)
+    refused = sum(_is_refused(attempt) for one in fixed for attempt in one.attempts)
+    inapplicable = sum(not attempt.applied and attempt.report is None for one in fixed for attempt in one.attempts)
     unsafe = sum(one.unsafe_left for one in fixed)
     if made or refused:
         say_note(f"{made} fixed, {refused} refused" + ("; --write writes what is fixed" if diff and made else ""))
     elif fixed and not unsafe:
         say_note("no finding here has a fix")
+    if inapplicable:
+        say_note(f"{count(inapplicable, 'fix does', 'fixes do')} not apply; `--format json` says why")
     if unsafe:
         say_note(f"{count(unsafe, 'fix', 'fixes')} that may change results left out; --unsafe tries them")
 

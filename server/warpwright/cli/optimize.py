@@ -9,7 +9,7 @@ from functools import partial
 import click
 
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, program_option, read_program
-from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
+from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
 from warpwright.progress import CancelledError
 from warpwright.syntax.encoding import shown_in
 from warpwright.verify import harness
@@ -51,6 +51,7 @@ from warpwright.verify import harness
 )
 @program_option
 @compile_options
+@click.option("--verbose", "-v", is_flag=True, help="Show the plan, every candidate and how it was verified, too.")
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(
     *,
@@ -63,6 +64,7 @@ def command(
     seconds: float | None,
     with_program: bool,
     compiled: Compiled,
+    verbose: bool,
     output: str,
 ) -> int:
     """Search for a better version of a kernel and show the best one as a diff, with how it was verified.
@@ -78,6 +80,7 @@ def command(
     from warpwright.assist.engine import Engine
     from warpwright.assist.opening import open_engine
     from warpwright.assist.weights import is_model_named
+    from warpwright.cli.findings_text import count
     from warpwright.cli.outcome_text import outcome_text
     from warpwright.cli.program import outcome_with_program
     from warpwright.missing import Missing
@@ -130,7 +133,7 @@ def command(
                     is_cancelled=is_cancelled,
                 )
             except RejectedError as error:
-                raise CannotRun(f"{error} `--goal fix` applies the compile fixes that are unambiguous") from None
+                raise CannotRun(f"{error} {error.advice}") from None
             except WishError as error:
                 raise CannotRun(f"{error} A larger model, named with --model, may be asked for more.") from None
             if with_program and not is_cancelled():
@@ -140,7 +143,12 @@ def command(
     if output == "json":
         click.echo(json.dumps(shown_in(outcome.to_json()), indent=2))
     else:
-        click.echo(outcome_text(outcome))
+        if plan == "model" and not outcome.plan and not verbose:
+            say_warning(outcome.plan_missing)
+        click.echo(outcome_text(outcome, details=verbose))
+        if outcome.best is not None and not verbose:
+            tried = count(len(outcome.candidates), "candidate")
+            say_note(f"{tried} tried; --verbose shows the plan, each of them and how it was verified")
     if stopped:
         raise KeyboardInterrupt
     return 0 if outcome.best is not None else 1

@@ -13,11 +13,24 @@ from warpwright.cli.report_text import overview_text, report_text
 from warpwright.optimize.outcome import Candidate, Outcome
 
 
-def outcome_text(outcome: Outcome) -> str:
-    return "\n".join(_lines(outcome))
+def outcome_text(outcome: Outcome, *, details: bool = False) -> str:
+    """The verdict and the diff; with `details` the plan and every candidate before them."""
+    return "\n".join([*(_details(outcome) if details else ()), *_answer(outcome, details=details)])
 
 
-def _lines(outcome: Outcome) -> Iterator[str]:
+def _answer(outcome: Outcome, *, details: bool) -> Iterator[str]:
+    if outcome.best is None:
+        yield click.style(outcome.reason, fg="yellow", bold=True)
+        if not details:
+            yield from (click.style(line, dim=True) for line in _declined(outcome))
+        return
+    best = outcome.candidates[outcome.best]
+    yield f"{_head(' + '.join(best.rewrites))}: {click.style(best.report.badge(), bold=True)}"
+    yield from (line for line in (best.report.coverage(),) if line)
+    yield coloured(source_diff(best.source_before, best.source_after)).rstrip("\n")
+
+
+def _details(outcome: Outcome) -> Iterator[str]:
     yield _head("Plan")
     if outcome.plan:
         yield from _plan(outcome.plan)
@@ -30,14 +43,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if len(outcome.candidates) > 1:
         named = [(" + ".join(each.rewrites), each.report.to_json()) for each in outcome.candidates]
         yield overview_text("candidate", named)
-    if outcome.best is None:
-        yield ""
-        yield click.style(outcome.reason, fg="yellow", bold=True)
-        return
-    best = outcome.candidates[outcome.best]
     yield ""
-    yield _head("Result")
-    yield coloured(source_diff(best.source_before, best.source_after)).rstrip("\n")
+    if outcome.best is not None:
+        yield _head("Result")
 
 
 def _declined(outcome: Outcome) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from warpwright.editor.promised import answers
+from warpwright.editor.promised import answers, best_first
 from warpwright.facts.model import Program
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rewrites.base import Declined
@@ -18,6 +18,9 @@ from warpwright.verify.report import Report
 from warpwright.verify.verify import verify
 
 MOST_FIXES = 200  # for one file; a tree-wide clean-up of generated code is run again
+
+LEAST_GAIN = 1.0
+"""Predicted speedup below which a fix that is for speed is left alone."""
 
 Key = tuple[str, str, str, str, int]
 
@@ -64,12 +67,13 @@ def fix_source(
     unsafe: bool,
     progress: Progress,
     is_cancelled: IsCancelled,
+    made_one: Callable[[Attempt], None] = lambda _: None,
 ) -> Fixed:
     """Apply the fixes of `source`'s findings, one at a time: each next one is looked for in the text that is left.
 
-    A fix that may change results is tried only with `unsafe`. Stopped by `is_cancelled`,
-    it returns what was verified until then. A refusal is told where the finding is still there at the end, and once:
-    what another fix cured, or what was tried again in the changed text, is none.
+    A fix that may change results is tried only with `unsafe`. Stopped by `is_cancelled`, it returns what was verified
+    until then; `made_one` is told of each fix as it is accepted. A refusal is told where the finding is still there at
+    the end, and once: what another fix cured, or what was tried again in the changed text, is none.
     """
     current = source
     refused: dict[Key, Attempt] = {}
@@ -89,6 +93,7 @@ def fix_source(
             break
         if attempt.applied:
             made.append(attempt)
+            made_one(attempt)
             current = edited
         else:
             refused[key] = attempt
@@ -104,7 +109,7 @@ def _fixes(findings: Iterable[Finding]) -> Iterator[tuple[Key, Finding, Fix]]:
     """Every finding's fixes. A key outlives edits elsewhere: it holds the line's words."""
     seen: Counter[tuple[str, str, str, str]] = Counter()
     for finding in findings:
-        for fix in finding.fixes:
+        for fix in best_first(finding.fixes):
             words = " ".join(finding.span.source.line_text(finding.span.line).split())
             name = (finding.rule, fix.rewrite, finding.kernel, words)
             seen[name] += 1
@@ -149,4 +154,6 @@ def _try(
     )
     if not acceptable(report, goal):
         return refused(report.reason or f"verification ended with '{report.status}'", report)
+    if goal == "speed" and report.predicted is not None and report.predicted.speedup < LEAST_GAIN:
+        return refused(f"predicted {report.predicted.speedup:.2f}x ({report.predicted.gpu}): no gain", report)
     return attempt(applied=True, reason="", report=report), candidate

@@ -40,6 +40,7 @@ def parts(progress: Progress) -> Iterator[Part]:
     )
     yield _analysis()
     yield _compiler()
+    yield _disassembler()
     yield _sandbox()
     yield _trust()
     yield _emulator()
@@ -80,15 +81,22 @@ def _compiler() -> Part:
     toolchain = find_toolchain()
     if isinstance(toolchain, Missing):
         return Part(name, False, toolchain.reason, gives, toolchain.advice)
-    tools = [
-        tool
-        for tool, path in (("cuobjdump", toolchain.cuobjdump), ("nvdisasm", toolchain.nvdisasm))
-        if path is not None
-    ]
-    beside = f", with {' and '.join(tools)}" if tools else ""
+    beside = ", with cuobjdump" if toolchain.cuobjdump is not None else ""
     return Part(
         name, True, f"nvcc {toolchain.version} from {toolchain.origin} ({short(toolchain.nvcc)}){beside}", gives
     )
+
+
+def _disassembler() -> Part:
+    from warpwright.toolchain.find import find_toolchain
+
+    name, gives = "disassembler", "machine code of a kernel, and which line spills registers"
+    toolchain = find_toolchain()
+    nvdisasm = toolchain.nvdisasm if not isinstance(toolchain, Missing) else None
+    if nvdisasm is None:
+        advice = "It comes with the CUDA toolkit, and with `pip install 'warpwright[cuda]'`."
+        return Part(name, False, "NVIDIA's nvdisasm was not found beside nvcc or on PATH.", gives, advice)
+    return Part(name, True, f"nvdisasm ({short(nvdisasm)})", gives)
 
 
 def _sandbox() -> Part:

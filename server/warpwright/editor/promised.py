@@ -11,6 +11,7 @@ from pathlib import Path
 from warpwright.facts.elsewhere import in_project
 from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
+from warpwright.optimize.order import GAINS, UNKNOWN
 from warpwright.problems.infer import find_problem
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
@@ -61,6 +62,11 @@ def answers(program: Program) -> Answer:
     return answer
 
 
+def best_first(fixes: Iterable[Fix]) -> list[Fix]:
+    """The fixes of a finding, that which gained most on other kernels first."""
+    return sorted(fixes, key=lambda fix: -GAINS.get(fix.rewrite, UNKNOWN))
+
+
 def unread_include(program: Program) -> str:
     """The first quoted include that neither the analysis nor nvcc finds, as `a.cu:3 ("b.h")`; "" for none."""
     if not program.unread_includes:
@@ -77,7 +83,7 @@ def unread_include(program: Program) -> str:
 
 
 def _applicable(answer: Answer, finding: Finding) -> Iterator[Fix]:
-    for fix in finding.fixes:
+    for fix in best_first(finding.fixes):
         made = answer(finding, fix)
         if isinstance(made, Rewrite):
             yield Fix(fix.rewrite, made.title, fix.safe and made.safe)

@@ -18,7 +18,11 @@ from warpwright.rules.base import Finding
 
 
 class RejectedError(Exception):
-    """nvcc rejects the text, and no repair was asked for; the message is a sentence."""
+    """nvcc rejects the text, and no repair was asked for; the message is a sentence, and `advice` another one."""
+
+    def __init__(self, message: str, advice: str) -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 def improve(
@@ -47,7 +51,7 @@ def improve(
     if rejected is not None:
         if goal != "fix":
             until = f"until its file compiles: {rejected.reason}"
-            raise RejectedError(f"{kernel.name} cannot be compared with anything {until}")
+            raise RejectedError(f"{kernel.name} cannot be compared with anything {until}", advice(rejected.reason))
         known = compiler_said(rejected.messages)
         outcome = mended(program, kernel.name, building, progress, is_cancelled)
     else:
@@ -75,3 +79,10 @@ def improve(
         progress=progress,
         is_cancelled=is_cancelled,
     )
+
+
+def advice(reason: str) -> str:
+    """What a user can do about a text that nvcc rejects."""
+    if "No such file" in reason:
+        return "Name the header's folder with `-I`, or in the setting `includeFolders`."
+    return "`--goal fix` applies the compile fixes that are unambiguous."
