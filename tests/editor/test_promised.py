@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from warpwright.editor.analysis import compiler_options
 from warpwright.editor.promised import answers, promised
 from warpwright.editor.settings import Settings
@@ -69,3 +70,17 @@ def test_nvcc_is_told_where_the_analysis_found_a_header(tmp_path: Path) -> None:
     assert folders_found(str(path), ()) == (str(tmp_path / "include"),)
     assert folders_found(str(path), (str(tmp_path / "include"),)) == ()
     assert compiler_options(str(path), Settings()) == (f"-I{tmp_path / 'include'}",)
+
+
+def test_a_part_of_another_file_is_not_fixed_alone(tmp_path: Path) -> None:
+    """It need not compile by itself."""
+    kernel, host = COLUMN[: COLUMN.index("void run")], COLUMN[COLUMN.index("void run") :]
+    assert fixes(tmp_path / "kernels.cu", kernel)["bank-conflict"] != []
+    (tmp_path / "main.cu").write_text('#include "kernels.cu"\n' + host, encoding="utf-8")
+    assert fixes(tmp_path / "kernels.cu", kernel)["bank-conflict"] == []
+
+
+@pytest.mark.nvcc
+def test_a_library_that_is_not_there_is_no_case_for_a_fix(tmp_path: Path) -> None:
+    assert fixes(tmp_path / "a.cu", "#include <nowhere/gone.h>\n" + COLUMN)["bank-conflict"] == []
+    assert fixes(tmp_path / "a.cu", "#include <cub/cub.cuh>\n#include <sys/time.h>\n" + COLUMN)["bank-conflict"] != []

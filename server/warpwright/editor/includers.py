@@ -43,6 +43,13 @@ def includer_of(header: Source, opened: Mapping[str, Source]) -> Source | None:
     return None
 
 
+def included_by(source: Source) -> Path | None:
+    """The .cu file beside a file that includes it, as a part of which it is compiled; None where there is none."""
+    path = Path(source.path).absolute()
+    others = (file for file in sorted(_files(path.parent)) if file.name != path.name)
+    return next((file for file in others if path.name in _included_on_disk(str(file), stamp_of(file))), None)
+
+
 def _near(header: Path) -> list[Path]:
     folder = header.parent
     beside = (folder.parent / name for name in _BESIDE) if folder.parent != folder else ()

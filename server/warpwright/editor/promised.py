@@ -8,17 +8,25 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from warpwright.editor.includers import included_by
 from warpwright.facts.elsewhere import in_project
 from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
 from warpwright.optimize.order import GAINS, UNKNOWN
+from warpwright.problems.extension.entries import is_extension
 from warpwright.problems.infer import find_problem
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding, Fix
 from warpwright.toolchain.find import Toolchain, find_toolchain
 
-_SYSTEM = ("/usr/include", "/usr/local/include")
+_SYSTEM = (
+    "usr/include",
+    "usr/local/include",
+    "usr/include/*-linux-gnu",
+    "usr/include/c++/*",
+    "usr/lib/gcc/*/*/include",
+)
 
 Answer = Callable[[Finding, Fix], Rewrite | Declined]
 
@@ -33,6 +41,7 @@ def answers(program: Program) -> Answer:
     """Answers with the edit that cures a finding, or with why there is none that could be verified. Reads the project's
     files; what it learns of a kernel is kept for its other findings."""
     unread = unread_include(program)
+    whole = included_by(program.source) if not any(k.launches and k.launches[0].span for k in program.kernels) else None
 
     @cache
     def launched(name: str) -> Kernel | None:
@@ -49,6 +58,8 @@ def answers(program: Program) -> Answer:
         kernel = launched(finding.kernel)
         if kernel is None:
             return Declined(fix.rewrite, f"The kernel {finding.kernel} is not defined here.")
+        if whole is not None:
+            return Declined(fix.rewrite, f"{program.source.path} is compiled as a part of {whole.name}.")
         if unread:
             return Declined(fix.rewrite, f"The header at {unread} is not found, so nothing compiles.")
         made = propose(fix.rewrite, kernel, finding.span)
@@ -68,12 +79,12 @@ def best_first(fixes: Iterable[Fix]) -> list[Fix]:
 
 
 def unread_include(program: Program) -> str:
-    """The first quoted include that neither the analysis nor nvcc finds, as `a.cu:3 ("b.h")`; "" for none."""
-    if not program.unread_includes:
+    """The first include that neither the analysis nor nvcc finds, as `a.cu:3 ("b.h")`; "" for none."""
+    if not program.unread_includes or is_extension(program.source):  # torch knows its own folders
         return ""
     toolchain = find_toolchain()
     toolkit = toolchain.include_dirs if isinstance(toolchain, Toolchain) else ()
-    folders = [*map(Path, _SYSTEM), *toolkit]
+    folders = [*toolkit, *(folder for pattern in _SYSTEM for folder in Path("/").glob(pattern))]
     unread = (
         f'{span.path}:{span.line} ("{name}")'
         for span, name in program.unread_includes

@@ -481,7 +481,7 @@ class Program:
     kernels: tuple[Kernel, ...]
     assume: Assumptions = field(default_factory=Assumptions)
     unread_includes: tuple[tuple[Span, str], ...] = ()
-    """Its quoted includes that were not found, each with its place."""
+    """Its includes that were not found, each with its place: quoted ones, and those in folders of libraries."""
 
     @property
     def defined_kernels(self) -> tuple[Kernel, ...]:
