@@ -42,7 +42,7 @@ const tests = {
   },
   "the hover has the finding with a link to its rule, and the picture of the lanes": async (page) => {
     await hoverOn(page, CONFLICT);
-    await see(page, ".monaco-hover", "32 wavefronts per request where 1 would do");
+    await see(page, ".monaco-hover", "32 wavefronts/request (ideal 1)");
     await see(page, ".monaco-hover a", "bank-conflict");
     await see(page, ".monaco-hover", "launched here with block 32 x 8");
     const picture = await see(page, '.monaco-hover img[src^="data:image/svg+xml"]');
@@ -53,7 +53,7 @@ const tests = {
   },
   "an inlay hint behind the line says what the access costs": async (page) => {
     const code = await placeOf(page, `${CONFLICT};`);
-    const hint = await placeOf(page, "32 wavefronts, 1 would do");
+    const hint = await placeOf(page, "32 wavefronts/request (ideal 1)");
     assert.ok(hint.x > code.x + code.width - 1 && Math.abs(hint.y - code.y) < 4, "the hint stands behind the code");
   },
   "the kernel's commands stand above it": async (page) => {

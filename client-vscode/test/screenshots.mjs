@@ -73,7 +73,7 @@ for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) 
     await hideSideBars(page);
     await goTo(page, 30);
     await see(page, ".codelens-decoration", "registers", COMPILED_MILLISECONDS);
-    await placeOf(page, "32 wavefronts, 1 would do");
+    await placeOf(page, "32 wavefronts/request (ideal 1)");
     for (const [name, show] of Object.entries(PICTURES)) {
       const clip = await show(page);
       await page.waitForTimeout(500); // what fades in
