@@ -54,6 +54,7 @@ NOTHING = [
     "add three vectors",
     "mean of row",
     "softmax of x, 3",
+    "u_n + c0",  # an array and a number, or two arrays
     "swish of a vector and return the negative of that",
 ]
 
@@ -101,6 +102,8 @@ CODE = [
     ("print(x)", None),
     ("sizeof(x)", None),
     ("x.relu(", None),
+    ("torch.clamp(x, 0, 1)", "y[i] = clamp(x[i], 0, 1)"),
+    ("x @ A", None),  # a vector and a matrix, or two matrices
 ]  # fmt: skip
 
 

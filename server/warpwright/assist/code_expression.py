@@ -71,7 +71,9 @@ def said_in_code(comment: str) -> tuple[Said, int] | None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             ranks += [2] if _called(node)[0] in ("layer_norm", "rms_norm") else []
-            ranks += [_least_rank(each) for each in (*node.args, *(k.value for k in node.keywords if k.arg in _AXES))]
+            each = operations().get(_CALLS.get(_called(node)[0], _called(node)[0]))
+            if each is not None and each.kind in ("rows", "reduce"):
+                ranks += [_least_rank(arg) for arg in (*node.args, *(k.value for k in node.keywords if k.arg in _AXES))]
     return said, max(ranks)
 
 
@@ -204,6 +206,8 @@ class _Reader:
             raise UnfitError
         if len(self.base) > 2:
             raise UnfitError
+        if not self.names.signature and left.id[:1].isupper() != right.id[:1].isupper():
+            raise UnfitError  # x @ A: a vector, likely
         a = self._named(left.id, ("i", "k"))
         b = self._named(right.id, ("j", "k") if turned else ("k", "j"))
         return _Value(f"sum[k] {a.text} * {b.text}", ("i", "j"))

@@ -10,7 +10,7 @@ from functools import partial
 from warpwright.assist.code_expression import in_code, name_in_code, said_in_code
 from warpwright.assist.signature import Parameter, parameters
 from warpwright.assist.worded_names import DIMS, Names, UnfitError
-from warpwright.assist.wording import Array, Said, operation, said_in
+from warpwright.assist.wording import Array, Said, is_of_arrays, operation, said_in
 from warpwright.assist.wording_table import Operation
 from warpwright.formulas.lexer import FormulaError
 from warpwright.formulas.model import Formula
@@ -68,7 +68,7 @@ _Texts = tuple[str, list[Callable[[], str]]]
 
 def _in_words(comment: str, signature: Sequence[Parameter]) -> _Texts:
     said = said_in(comment, [each.name for each in signature])
-    if said is None:
+    if said is None or not (signature or is_of_arrays(said)):
         return "", []
     name = "_".join([*(each.name for each in reversed(said.before)), *(of for what, of in said.after if what == "map")])
     return name, [partial(_text, said, *choice, signature) for choice in _choices(said, signature)]

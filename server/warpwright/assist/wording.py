@@ -25,6 +25,8 @@ _USUAL = frozenset(
 )  # fmt: skip
 """Words that are names of arrays where they are nothing else."""
 _NUMBERED = re.compile(r"(?:[A-Za-z]{1,2}|out|vec|mat|src)\d")
+_ARRAYS = _USUAL | {*"xyzuvwpqabABCXYZ"}
+"""Names that stand for arrays beside a sign, where a number may stand as well."""
 _LONGEST = 7
 MOST_WORDS = 40
 _AXIS_OF = {"row": "last", "column": "first"}
@@ -254,6 +256,12 @@ def _read(items: list[_Item], said: Said) -> bool:
             last = item.what
         at += 1
     return bool(said.before)
+
+
+def is_of_arrays(said: Said) -> bool:
+    """Whether what stands beside a sign must be arrays: by its names or its brackets."""
+    infix = any(each.kind == "infix" for each in said.before)
+    return not infix or all(each.shape or each.name in _ARRAYS for each in said.operands)
 
 
 def _weights(items: list[_Item], at: int, said: Said) -> bool:
