@@ -22,18 +22,9 @@ def reasons(kernel: Kernel, after: Kernel | None, findings: Sequence[Finding], s
 def diagnosis(finding: Finding) -> str:
     """A finding's name, the place and what was counted there, without the launch and the advice.
 
-    For example "bank-conflict at `tile[threadIdx.x][threadIdx.y]`: 32 wavefronts per request where 1 would do."
+    For example "bank-conflict at `a[t]`: 32-way bank conflict on `a[t]`: 32 wavefronts/request (ideal 1)."
     """
-    return f"{finding.rule} at `{one_line(finding.span.text)}`: {_sentence(claim(finding.message))}"
-
-
-def claim(message: str) -> str:
-    """A finding's message up to its first colon, semicolon, bracket or full stop.
-
-    >>> claim("83% of the warps split, with 4.9 of 32 lanes on inside (block 256 from a.cu:53). Do this.")
-    '83% of the warps split, with 4.9 of 32 lanes on inside'
-    """
-    return re.split(r"[:;]\s| \(|\.\s", one_line(message), maxsplit=1)[0]
+    return f"{finding.rule} at `{one_line(finding.span.text)}`: {_sentence(finding.headline)}"
 
 
 def sentences(text: str) -> list[str]:
