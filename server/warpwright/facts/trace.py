@@ -54,9 +54,9 @@ from warpwright.facts.warp_memory import LoopState
 from warpwright.facts.warp_start import argument, warp_context
 from warpwright.syntax.source import Span
 
-STEPS = 10_000
+STEPS = 8_000
 """Of all warps of one launch together."""
-WARP_STEPS = 6_000
+WARP_STEPS = 5_000
 """Of one; with a sixth of it gone its loops run fewer iterations."""
 MOST_ITERATIONS = (20, 5)
 """Of a loop that moves unevenly, and with these steps gone."""
@@ -73,6 +73,7 @@ class TraceRecorder(Recorder):
     stored: Sequence[object] | None = None  # what the lanes store that are about to
     seen: int = 0
     updates: int = 0  # atomic accesses
+    looks_ahead: bool = False  # in a loop's last turns, where reads are moved inside by `min` and not used
     waits: Waits = field(default_factory=Waits)
     waited: int = 0
     unsure: bool = False  # which of the warp's waits are made
@@ -87,7 +88,8 @@ class TraceRecorder(Recorder):
             return
         where = self._placed(pointer, mask)
         intervals = self.intervals
-        if space in (Space.SHARED, Space.GLOBAL):
+        spare = self.looks_ahead and space is Space.GLOBAL and kind is AccessKind.LOAD
+        if space in (Space.SHARED, Space.GLOBAL) and not spare:
             intervals.access(span, kind, size, pointer, where, position, self.stored)
         if not (intervals.is_doubtful or intervals.guessed or intervals.cut or intervals.lost):
             self.extremes.access(span, kind, size, pointer, where, position)
@@ -268,7 +270,9 @@ class Tracer(Interpreter):
             self.frame.slots, position.iteration = slots, PROBES + ahead
             if self._waited():
                 intervals.interval = hash((intervals.interval, node.span.key, ahead))
+            outer, self.recorder.looks_ahead = self.recorder.looks_ahead, True
             self.statement(node.body, self._decided(node, active))
+            self.recorder.looks_ahead = outer
             state.continued = 0
         self.frame.slots = base
 
@@ -301,7 +305,7 @@ def traced(unit: Unit, function: ir.Function, launch: Launch, site: LaunchSite, 
     for number, place in enumerate(blocks):
         cost, share = 0, left // 2 if number == 0 else left // (len(blocks) - number)
         for warp in _warps(-(-threads // WARP)):
-            if cost > share or unit.steps.spent:
+            if (cost and cost > share) or unit.steps.spent:
                 break
             position = Position(place, warp, 1.0, 1.0, False)
             run = Tracer(unit, recorder, warp_context(shape, launch, position, 0), starts, functions)
@@ -331,7 +335,7 @@ def _blocks(grid: Sequence[int | None]) -> list[Dim3]:
 
 def _warps(count: int) -> list[int]:
     """The warps of a block, in the order in which they are worth most."""
-    return list(dict.fromkeys(w for w in (0, 1, count // 2, count - 1, 2, 4, *range(count)) if w < count))
+    return list(dict.fromkeys(w for w in (0, count - 1, 1, count // 2, 2, 4, *range(count)) if w < count))
 
 
 def _example(value: AnyValue | Reference | None) -> AnyValue | Reference | None:
