@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.kernels import CONFLICT
 from warpwright.editor.analysis import analyse
 from warpwright.editor.settings import Settings
@@ -15,7 +16,7 @@ SNIPPETS = st.sampled_from(["", ";", "{", "}", "(", "if (x % 2) ", "/*", "*/", "
 EDITS = st.lists(st.tuples(st.integers(0, len(CONFLICT)), st.integers(0, 12), SNIPPETS), min_size=1, max_size=6)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(EDITS)
 def test_undoing_edits_restores_the_facts(edits: list[tuple[int, int, str]]) -> None:
     texts = [CONFLICT]
