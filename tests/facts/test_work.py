@@ -68,13 +68,21 @@ def launches(count: int) -> str:
     return KERNEL + f"void h(float *a) {{ {'k<<<1, 2>>>(a, 1); ' * 4 * count} }}\n"
 
 
+def pointers(count: int) -> str:
+    """Pointers that are filled, handed to a kernel and freed; the next use of each is far behind."""
+    names = [f"p{n}" for n in range(count)]
+    made = " ".join(f"float *{p}; cudaMalloc(&{p}, n * sizeof(float)); cudaMemset({p}, 0, 4 * n);" for p in names)
+    used = " ".join(f"k<<<1, 96>>>({p}, 1); cudaFree({p}); cudaMalloc(&{p}, 64);" for p in names)
+    return KERNEL + f"void h(int n) {{ {made} {used} }}\n"
+
+
 def jumps(count: int) -> str:
     body = " ".join(f"if (n == {n}) goto l{n};" for n in range(count))
     labels = " ".join(f"l{n}: n += {n};" for n in range(count))
     return f"__global__ void k(int *a, int n) {{ {body} {labels} a[0] = n; }}\n"
 
 
-@pytest.mark.parametrize("written", [kernels, declared, addresses, branches, launches, jumps])
+@pytest.mark.parametrize("written", [kernels, declared, addresses, branches, launches, pointers, jumps])
 def test_the_work_grows_as_the_text_does(written: Callable[[int], str]) -> None:
     all_rules()
 

@@ -7,6 +7,8 @@ Example: `cudaMalloc(&x, 4096)` for x in `float *x; cudaMalloc(&x, 4096); k<<<4,
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -27,9 +29,7 @@ _NULL = ("NULL", "nullptr", "0")
 def allocation_of(unit: Unit, source: Source, function: Node, name: str) -> Node | None:
     """The one call that gives a local pointer its memory; None where there are others, or none that is known."""
     declared, allocated = 0, []
-    for use in descendants(function, "identifier"):
-        if source.node_code(use) != name:
-            continue
+    for use in _uses(source, function).get(name, ()):
         call = _allocates(source, use)
         if call is not None:
             allocated.append(call)
@@ -38,6 +38,15 @@ def allocation_of(unit: Unit, source: Source, function: Node, name: str) -> Node
         elif _may_change(unit, source, use):
             return None
     return allocated[0] if declared == 1 and len(allocated) == 1 else None
+
+
+@lru_cache(maxsize=8)
+def _uses(source: Source, function: Node) -> Mapping[str, Sequence[Node]]:
+    """Where each name stands in a function."""
+    uses: dict[str, list[Node]] = {}
+    for use in descendants(function, "identifier"):
+        uses.setdefault(source.node_code(use), []).append(use)
+    return uses
 
 
 def _allocates(source: Source, use: Node) -> Node | None:

@@ -46,7 +46,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rules.base import Finding, Related, Severity
-from warpwright.rules.host._pointers import ALLOCATES, MOVES, calls, is_address_of, launches_of, span_of
+from warpwright.rules.host._pointers import HostFunction, pointers_of
 from warpwright.syntax.nodes import uncast, uncommented
 from warpwright.syntax.source import Source
 
@@ -56,48 +56,41 @@ _BYTES = re.compile(r"\b(?:u?int8_t|char|bool|byte|uchar)\b")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    seen: set[tuple[str, int]] = set()
-    for launch in launches_of(kernel):
-        source = launch.source
-        for name in {source.node_code(node) for node in launch.arguments if node.type == "identifier"}:
-            allocated = _elements(source, launch.function, name)
-            if allocated is None:
+    for function, name in pointers_of(kernel):
+        allocated = _elements(function, name)
+        if allocated is None:
+            continue
+        allocation, elements = allocated
+        source = function.source
+        for call in function.moves.get(name, ()):
+            if len(call.arguments) < 3 or _words(source, call.arguments[2]) != elements:
                 continue
-            allocation, elements = allocated
-            for call, given in calls(source, launch.function, MOVES):
-                if len(given) < 3 or name not in (source.node_code(given[0]), source.node_code(given[1])):
-                    continue
-                if _words(source, given[2]) != elements or (source.path, call.start_byte) in seen:
-                    continue
-                seen.add((source.path, call.start_byte))
-                bytes_of = source.node_code(given[2])
-                yield Finding(
-                    span=span_of(source, given[2]),
-                    message=(
-                        f"`{bytes_of}` bytes of `{name}`, which has as many elements: "
-                        "the rest of it is left as it was. Multiply by the size of an element."
-                    ),
-                    evidence={"pointer": name, "bytes": bytes_of},
-                    related=(Related(span_of(source, allocation), "allocated here"),),
-                )
+            size = call.arguments[2]
+            bytes_of = source.node_code(size)
+            yield Finding(
+                span=source.span(size),
+                message=(
+                    f"`{name}` has `{bytes_of}` elements of several bytes, and the call counts bytes."
+                    "\nThe rest keeps what was there before: multiply by the size of an element."
+                ),
+                evidence={"pointer": name, "bytes": bytes_of},
+                related=(Related(source.span(allocation), "allocated here"),),
+            )
 
 
-def _elements(source: Source, function: Node, name: str) -> tuple[Node, str] | None:
+def _elements(function: HostFunction, name: str) -> tuple[Node, str] | None:
     """The one allocation of a pointer, and how many elements of several bytes each it asks for, in words."""
-    found = [
-        (call, given) for call, given in calls(source, function, ALLOCATES) if is_address_of(source, given[0], name)
-    ]
-    if len(found) != 1 or len(found[0][1]) < 2:
+    found, source = function.allocations.get(name, ()), function.source
+    if len(found) != 1 or len(found[0].arguments) < 2:
         return None
-    call, given = found[0]
-    product = given[1]
+    product = found[0].arguments[1]
     if product.type != "binary_expression" or source.node_code(product.children[1]) != "*":
         return None
     sides = [uncast(source, side) for side in uncommented(product) if side.is_named]
     sizes = [side for side in sides if side.type == "sizeof_expression"]
     if len(sides) != 2 or len(sizes) != 1 or _BYTES.search(source.node_code(sizes[0])):
         return None
-    return call, _words(source, sides[0] if sides[1] is sizes[0] else sides[1])
+    return found[0].node, _words(source, sides[0] if sides[1] is sizes[0] else sides[1])
 
 
 def _words(source: Source, node: Node) -> str:
