@@ -30,7 +30,8 @@ CLASSES: dict[str, str] = {
     "predicate": "The ratio agrees, the count per request does not, and a predicate guards an instruction: the "
     "compiler made it of an `if`, so that requests with no lane on count (the counters of `dev` do not tell).",
     "requests": "The ratio agrees, the count per request does not: predicates, or a loop's requests weigh differently.",
-    "lanes": "Another share of the lanes is on: their number depends on data or on sizes that the text does not give.",
+    "lanes": "Another share of the lanes is active: their number depends on data or on sizes that the text "
+    "does not give.",
     "alignment": "Within one transaction of the count: a run-time size or base decides where a row begins.",
     "assumed value": "The facts assume a run-time size, and another one was used.",
     "other count": "None of the above.",

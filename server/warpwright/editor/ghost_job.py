@@ -107,7 +107,7 @@ def _body(
     said = [f"    {read_as(reading, with_sizes=False)}"] if wanted.words else []
     reach = "; arrays have fewer than 2^31 elements" if index == "i32" else ""
     said.append(f"    // Launch {threads} threads or more, in one dimension{reach}.")
-    after = source.data[at:].decode("utf-8", "replace")
+    after = source.text(at)
     return kernel.body_text([*said, *lines], after, "\r\n" if b"\r\n" in source.data else "\n")
 
 

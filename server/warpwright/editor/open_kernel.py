@@ -55,8 +55,8 @@ def open_kernel(source: Source, offset: int) -> OpenKernel | None:
     >>> open_kernel(Source("a.cu", text), len(text)).given
     'const float* x, float* y, int n'
     """
-    before = source.data[:offset].decode("utf-8", "replace")[-_LOOKED_AT:]
-    after = source.data[offset:].decode("utf-8", "replace")
+    before = source.text(0, offset)[-_LOOKED_AT:]
+    after = source.text(offset)
     found = _OPEN.search(before)
     if found is None or after.strip()[:1] not in ("", "}") or after.split("\n", 1)[0].strip() not in ("", "}"):
         return None

@@ -52,6 +52,7 @@ from warpwright.facts.values import (
 from warpwright.facts.waits import GRID, Waits
 from warpwright.facts.warp_memory import LoopState
 from warpwright.facts.warp_start import argument, warp_context
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Span
 
 STEPS = 8_000
@@ -147,7 +148,7 @@ class Tracer(Interpreter):
             return StructValue(kind, {name: value for name, value in made.items() if value is not None})
         if kind.kind not in _NUMBERS or pointer.region is None:
             return None
-        salt = crc32(pointer.region.name.encode()) + 977 * self.recorder.intervals.passed
+        salt = crc32(encoded(pointer.region.name)) + 977 * self.recorder.intervals.passed
         data = each(lambda address: _number(int(address) + salt, kind), pointer.data)
         return Value(data, kind, DATA, 0, pointer.thread)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from warpwright.syntax.encoding import encoded, shown_bytes
+
 MOST_KEPT = 64
 
 
@@ -58,5 +60,5 @@ class ShownText:
         if not data.startswith(last.before) or data[offset:] != last.after:
             return ()
         typed = data[len(last.before) : offset]
-        rests = (each.encode()[len(typed) :] for each in last.texts if each.encode().startswith(typed))
-        return tuple(each.decode("utf-8", "replace") for each in rests if each)
+        rests = (encoded(each)[len(typed) :] for each in last.texts if encoded(each).startswith(typed))
+        return tuple(shown_bytes(each) for each in rests if each)
