@@ -24,6 +24,7 @@ from warpwright.search_path import use_absolute_folders
 # In the order in which `--help` shows them; each is a module of this package with a `command`.
 COMMANDS = (
     "check", "fix", "facts", "explain", "profile", "sass", "optimize", "verify", "history", "problem", "formula",
+    "torch-check",
     "generate", "model", "trust", "doctor", "serve",
 )  # fmt: skip
 
@@ -38,7 +39,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"warpwright.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"warpwright.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(
