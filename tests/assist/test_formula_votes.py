@@ -87,3 +87,10 @@ def test_the_real_model_is_asked(engine: Engine) -> None:
         engine, FormulaRequest("copy x to y", "const float* x, float* y, int n", ("negate x", "y[i] = -x[i]")), 2
     )
     assert all(each.votes >= 1 for each in found)
+
+
+def test_no_more_is_asked_once_the_first_cannot_be_overtaken() -> None:
+    engine = Scripted(["no formula", *5 * [" y[i] = x[i]"]])
+    found = formulas_for(engine, REQUEST, 8)
+    assert [(each.votes, each.samples) for each in found] == [(4, 5)]
+    assert len(engine.asked) == 5

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from warpwright.assist.generate import Draft, read_draft
 from warpwright.assist.weights import ModelFile
+from warpwright.assist.worded_formula import Reading
 from warpwright.editor import generate_job
 from warpwright.editor.job_request import JobError
+from warpwright.formulas.resolve import formula_of
 from warpwright.progress import never_cancelled, silent
 from warpwright.syntax.edits import TextEdit, apply_edits
 
@@ -32,12 +34,13 @@ class _Engine:
         pass
 
 
-def generated(monkeypatch: pytest.MonkeyPatch, *written: str) -> Any:
+def generated(monkeypatch: pytest.MonkeyPatch, *written: str, readings: tuple[Reading, ...] = ()) -> Any:
     def drafts(*_: object, **__: object) -> Iterator[Draft]:
         yield from map(read_draft, written)
 
     monkeypatch.setattr(generate_job, "open_engine", lambda spec, progress: _Engine())
     monkeypatch.setattr(generate_job, "drafts", drafts)
+    monkeypatch.setattr(generate_job, "by_model", lambda *_: list(readings))
     asked = {"words": "sort", "placed": TEXT.index("__global__")}
     request = {"path": "a.cu", "text": TEXT, "open": {"a.cu": TEXT}, "settings": {}, "asked": asked}
     return generate_job.generate_kernel(request, silent, never_cancelled)
@@ -66,3 +69,13 @@ def test_the_first_that_compiles_and_has_a_name_of_its_own_is_offered(monkeypatc
 def test_what_is_no_use_is_not_offered(monkeypatch: pytest.MonkeyPatch, written: str, says: str) -> None:
     with pytest.raises(JobError, match=says):
         generated(monkeypatch, written)
+
+
+@pytest.mark.nvcc
+def test_what_the_model_reads_is_checked_and_marked_as_a_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = generated(monkeypatch, readings=(Reading(formula_of("y[i] = 2 * x[i]"), votes="5 of 8"),))
+    (choice,) = answer["choices"]
+    assert choice["title"] == "y: draft, as 5 of 8 answers of the model read the words"
+    assert choice["badge"].startswith("correct")
+    ((_, _, text),) = choice["edits"]["a.cu"]
+    assert text.startswith("// draft, read as: y[i] = 2 * x[i]  # 5 of 8 answers of the model; f32, any I\r\n")

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from warpwright.assist.engine import CompletionRequest, Engine
@@ -26,10 +26,11 @@ _COMPARE_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Voted:
-    """A formula that the model wrote, and how many of its answers mean the same."""
+    """A formula that the model wrote, and how many of its `samples` mean the same."""
 
     formula: Formula
     votes: int
+    samples: int
 
 
 def formulas_for(
@@ -39,27 +40,38 @@ def formulas_for(
     is_cancelled: IsCancelled = never_cancelled,
     *,
     budget_seconds: float = BUDGET_SECONDS,
+    taken: Callable[[Formula], Formula | None] = lambda formula: formula,
 ) -> list[Voted]:
     """The formulas that the model writes for a request, each meaning once: what most answers mean first, of as many the
-    likelier. The first sample is the likeliest answer; what is no formula has no vote. Raises EngineError."""
+    likelier. The first sample is the likeliest answer; what is no formula, and what is not `taken`, has no vote. No
+    more is asked once no other can come first. Raises EngineError."""
     prompt, grammar = formula_prompt(request), formula_grammar(request)
     deadline = time.monotonic() + budget_seconds
     written: list[Formula] = []
+    asked_for = 0
     for seed in range(samples):
         seconds = deadline - time.monotonic()
-        if seconds <= 0 or is_cancelled():
+        if seconds <= 0 or is_cancelled() or _is_decided(written, samples - seed):
             break
+        asked_for += 1
         temperature = TEMPERATURE if seed else 0.0
         asked = CompletionRequest(prompt, MAX_TOKENS, temperature, seed, (STOP,), grammar, seconds)
         answer = engine.complete(asked, is_cancelled)
         formula = read_formula(answer.text) if answer.stop in ("end", "stop") else ""
-        if isinstance(formula, Formula):
-            written.append(formula)
-    return voted(written)
+        found = taken(formula) if isinstance(formula, Formula) else None
+        if found is not None:
+            written.append(found)
+    return voted(written, asked_for)
 
 
-def voted(written: Sequence[Formula]) -> list[Voted]:
-    """Formulas by meaning, what most mean first, of as many what came first."""
+def _is_decided(written: Sequence[Formula], left: int) -> bool:
+    """Whether none but the first can have the most votes, whatever the answers that are left mean."""
+    counts = sorted(map(len, _groups(written)), reverse=True)
+    return bool(counts) and counts[0] - sum(counts[1:2]) > left
+
+
+def _groups(written: Sequence[Formula]) -> list[list[Formula]]:
+    """Formulas that are the same, by algebra."""
     groups: list[list[Formula]] = []
     for formula in written:
         group = next((each for each in groups if each[0].text == formula.text or same(each[0], formula)), None)
@@ -67,12 +79,19 @@ def voted(written: Sequence[Formula]) -> list[Voted]:
             groups.append([formula])
         else:
             group.append(formula)
+    return groups
+
+
+def voted(written: Sequence[Formula], samples: int = 0) -> list[Voted]:
+    """Formulas by meaning, what most mean first, of as many what came first; of so many samples, or as many as they
+    are."""
+    groups = _groups(written)
     numbers = _agreeing([each[0].text for each in groups])
     votes: dict[int, int] = {}
     for number, group in zip(numbers, groups, strict=True):
         votes[number] = votes.get(number, 0) + len(group)
     ranked = sorted(votes, key=lambda number: -votes[number])
-    return [Voted(groups[number][0], votes[number]) for number in ranked]
+    return [Voted(groups[number][0], votes[number], samples or len(written)) for number in ranked]
 
 
 def _agreeing(texts: Sequence[str]) -> list[int]:

@@ -1,29 +1,24 @@
 """What a comment in words means, as formulas: by the wordings that come with warpwright, else by the model.
 
-A kernel for what nobody asked for is worse than none. The wordings answer only where every word is understood. Of the
-model only an answer is taken that most of its samples mean, that fits the signature, and that has what the words name.
+The wordings answer only where every word is understood, and are certain. The model guesses: of its answers that may be
+meant those that most samples agree on are readings, with their votes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from warpwright.assist.engine import Engine
-from warpwright.assist.formula_examples import operations
 from warpwright.assist.formula_task import FormulaRequest
 from warpwright.assist.formula_votes import BUDGET_SECONDS, SAMPLES, Voted, formulas_for
-from warpwright.assist.signature import parameters
-from warpwright.assist.worded_formula import Reading, fits, worded
+from warpwright.assist.meant import meant
+from warpwright.assist.worded_formula import Reading, worded
 from warpwright.formulas.equality import same
-from warpwright.formulas.functions import FUNCTIONS, REDUCTIONS
-from warpwright.formulas.model import Formula
 from warpwright.progress import IsCancelled, never_cancelled
 
 MOST_READINGS = 4
-LEAST_SHARE = 0.75
-"""Of a model's samples that mean the same, for it to be believed."""
-_NUMBER = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
+LEAST_SHARE = 0.5
+"""Of a model's samples that mean the same, for it to be shown."""
 
 
 def by_wordings(comment: str, given: str = "") -> list[Reading]:
@@ -42,31 +37,27 @@ def by_model(
     is_cancelled: IsCancelled = never_cancelled,
     budget_seconds: float = BUDGET_SECONDS,
 ) -> list[Reading]:
-    """What the model reads, if it is sure of it. Raises EngineError."""
+    """What the model reads, the likeliest first, if its samples agree. Raises EngineError."""
     request = FormulaRequest(comment, given)
-    return believed(formulas_for(engine, request, SAMPLES, is_cancelled, budget_seconds=budget_seconds), comment, given)
+    found = formulas_for(
+        engine,
+        request,
+        SAMPLES,
+        is_cancelled,
+        budget_seconds=budget_seconds,
+        taken=lambda formula: meant(formula, request),
+    )
+    return shown(found)
 
 
-def believed(found: Sequence[Voted], comment: str, given: str = "") -> list[Reading]:
-    """The answers that may be shown: none where the first may not.
+def shown(found: Sequence[Voted]) -> list[Reading]:
+    """The answers that may be shown: none where the likeliest is not what most samples mean.
 
     >>> from warpwright.formulas.resolve import formula_of
-    >>> sure = Voted(formula_of("y[r] = mean[c] x[r, c]"), 7)
-    >>> len(believed([sure], "mean of each row of x")), len(believed([sure], "mean of each row of x, times 3"))
-    (1, 0)
+    >>> mean = formula_of("y[r] = mean[c] x[r, c]")
+    >>> [each.votes for each in shown([Voted(mean, 5, 8)])], shown([Voted(mean, 3, 8)])
+    (['5 of 8'], [])
     """
-    signature = parameters(given)
-    fit = [each for each in found if fits(each.formula, signature) and accounts_for(each.formula, comment)]
-    if not fit or fit[0] != found[0] or fit[0].votes < LEAST_SHARE * SAMPLES:
+    if not found or found[0].votes < LEAST_SHARE * found[0].samples:
         return []
-    return [Reading(each.formula) for each in fit[:MOST_READINGS]]
-
-
-def accounts_for(formula: Formula, comment: str) -> bool:
-    """Whether a formula has the numbers and the functions that words name."""
-    text = formula.text
-    numbers = {float(each) for each in _NUMBER.findall(text)}
-    if any(float(each) not in numbers for each in _NUMBER.findall(comment)):
-        return False
-    named = operations(comment) & {*FUNCTIONS, *REDUCTIONS}
-    return named <= {*re.findall(r"[A-Za-z_]\w*", text)}
+    return [Reading(each.formula, votes=f"{each.votes} of {each.samples}") for each in found[:MOST_READINGS]]

@@ -32,10 +32,12 @@ class _Value:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A formula that words may mean, and what a function that computes it may be called, "" where nothing says it."""
+    """A formula that words may mean, and what a function that computes it may be called, "" where nothing says it.
+    `votes` says how many of a model's samples mean it, "5 of 8": a guess; "" where it is certain."""
 
     formula: Formula
     name: str = ""
+    votes: str = ""
 
 
 def worded(comment: str, given: str = "") -> list[Reading]:

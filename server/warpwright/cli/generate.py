@@ -11,7 +11,7 @@ import click
 from warpwright.assist.engine import EngineError
 from warpwright.assist.generate import BUDGET_SECONDS, Draft, generate
 from warpwright.assist.opening import open_engine
-from warpwright.assist.readings import by_wordings
+from warpwright.assist.readings import by_model, by_wordings
 from warpwright.assist.worded_formula import Reading
 from warpwright.cli.findings_text import printable
 from warpwright.cli.formula import sizes_named
@@ -32,6 +32,9 @@ from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, w
 from warpwright.verify.report import PASSED, Level, Report
 from warpwright.verify.torch_export import NotExportedError, plan_of
 from warpwright.writer.names import function_name
+
+Drafted = tuple[Draft, Report | None, str]
+"""A model's draft of a kernel, what the compiler says of it, and its name."""
 
 
 @click.command("generate")
@@ -62,8 +65,9 @@ def command(
 
     Where every word is understood, or with --reference, it is written from the formula that is meant, compiled and
     compared with it in the emulator; the formula stands above it. Where words leave something open, the likeliest
-    meaning is printed, and --format json has all. Else the local model drafts a kernel, of which nothing but that it
-    compiles is known: read it before you use it.
+    meaning is printed, and --format json has all. Else the local model says which formula is meant: its kernels are
+    checked in the same way, and the line above them says "draft", since the model may have misread. Where its answers
+    do not agree it drafts a kernel, of which nothing but that it compiles is known: read it before you use it.
 
     Exit status: 0 a kernel that is right or a draft that compiles, 1 there is none, 2 could not run.
     """
@@ -74,16 +78,18 @@ def command(
         if readings:
             made = _checked(readings, arch, shapes, progress, is_cancelled)
         else:
-            draft, report, name = _drafted(description, spec, seconds, arch, progress, is_cancelled)
+            made, drafted = _by_model(description, spec, seconds, arch, shapes, progress, is_cancelled)
         if is_cancelled():
             raise KeyboardInterrupt
-    if readings:
+    if made:
         if output == "json":
             click.echo(json.dumps(shown_in(_readings_json(made)), indent=2))
         else:
             _print_reading(*made[0])
         report = made[0][1].report
         return 0 if report is not None and report.status in PASSED else 1
+    assert drafted is not None
+    draft, report, name = drafted
     if output == "json":
         click.echo(json.dumps(shown_in(_to_json(draft, report, name)), indent=2))
     else:
@@ -133,16 +139,27 @@ def _checked(
     return sorted(made, key=lambda each: each[1].report is None or each[1].report.status not in PASSED)
 
 
-def _drafted(
-    description: str, spec: str | None, seconds: float, arch: str, progress: Progress, is_cancelled: IsCancelled
-) -> tuple[Draft, Report | None, str]:
+def _by_model(
+    description: str,
+    spec: str | None,
+    seconds: float,
+    arch: str,
+    shapes: tuple[str, ...],
+    progress: Progress,
+    is_cancelled: IsCancelled,
+) -> tuple[list[tuple[Reading, Written]], Drafted | None]:
+    """The kernels of what the model reads, or where it reads nothing its draft."""
     engine = open_engine(spec, progress)
     if isinstance(engine, Missing):
         raise CannotRun(str(engine))
-    progress(f"{engine.model.name} is writing", None)
+    progress(f"{engine.model.name} is reading", None)
     try:
         with engine:
-            draft = generate(engine, description, is_cancelled, budget_seconds=seconds)
+            readings = by_model(engine, " ".join(description.split()), "", is_cancelled, seconds / 2)
+            if readings and (made := _checked(readings, arch, shapes, progress, is_cancelled)):
+                return made, None
+            progress(f"{engine.model.name} is writing", None)
+            draft = generate(engine, description, is_cancelled, budget_seconds=seconds / 2)
     except EngineError as error:
         raise CannotRun(str(error)) from None
     source = Source(FILE_NAME, encoded(draft.code) + b"\n")
@@ -152,12 +169,14 @@ def _drafted(
     if draft.shown:
         progress("Compiling the draft", None)
         report = compiled_draft(source, name, arch, is_cancelled)
-    return draft, report, name
+    return [], (draft, report, name)
 
 
 def _print_reading(reading: Reading, made: Written) -> None:
     """The kernel alone on stdout, below what was meant."""
     click.echo(f"{read_as(reading)}\n{made.text}", nl=False)
+    if reading.votes:
+        say_note(f"The model read the words so in {reading.votes} answers: check the line above the kernel.")
     if made.report is not None:
         click.echo(report_text(made.report.to_json(), whole=False), err=True)
     for each in made.formula.promises:
@@ -172,6 +191,7 @@ def _readings_json(made: Sequence[tuple[Reading, Written]]) -> dict[str, object]
             "diff": unified_diff("", each.text, FILE_NAME),
             "report": None if each.report is None else each.report.to_json(),
             "formula": reading.formula.text,
+            "votes": reading.votes,
         }
         for reading, each in made
     ]

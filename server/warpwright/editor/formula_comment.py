@@ -17,7 +17,7 @@ from warpwright.syntax.source import Source
 
 _SIGNS = re.compile(r"^\s*(?://+!?|/\*+!?|\*(?!/|\*))?\s?|\s*\*+/\s*$")
 _EQUATION = re.compile(r"^\s*[A-Za-z_][\w.]*'?\s*(?:\[[^=]*\])?\s*(?:\+|\*|max|min)?=(?!=)\s*\S")
-_READ_AS = re.compile(r"^\s*read as:\s*(?=\S)")
+_READ_AS = re.compile(r"^\s*(?:draft, )?read as:\s*(?=\S)")
 """How the line begins in which ghost text says what it took a comment to mean."""
 MOST_LINES = 60
 

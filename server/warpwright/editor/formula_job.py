@@ -66,12 +66,13 @@ def written_readings(
     for number, (reading, written, report) in enumerate(made):
         head = f"{read_as(reading)}\n" if are_of_words else ""
         edit = TextEdit(placed, placed, inserted(source, placed, written, head))
-        notes = (*([f"Read as {reading.formula.text}"] if are_of_words else []), *written.formula.promises)
+        whose = f" by the model ({reading.votes} answers)" if reading.votes else ""
+        notes = (*([f"Read{whose} as {reading.formula.text}"] if are_of_words else []), *written.formula.promises)
         candidates.append(Candidate((), notes, source, source.edited([edit]), report))
         choices.append(
             {
                 "candidate": number,
-                "title": f"{report.kernel}: written from {'words' if are_of_words else 'its formula'}",
+                "title": f"{report.kernel}: {_origin(reading, are_of_words)}",
                 "badge": report.badge(),
                 "explanation": "\n".join([*notes, written.explanation]),
                 **edits_answer(analysis.program, (), source, [edit]),
@@ -80,6 +81,12 @@ def written_readings(
     kernel = made[0][2].kernel
     outcome = Outcome(kernel, "generate", None, "No plan is made for a formula.", tuple(candidates), 0)
     return {"outcome": outcome.to_json(), "choices": choices}
+
+
+def _origin(reading: Reading, is_of_words: bool) -> str:
+    if reading.votes:
+        return f"draft, as {reading.votes} answers of the model read the words"
+    return f"written from {'words' if is_of_words else 'its formula'}"
 
 
 def checked_kernel(

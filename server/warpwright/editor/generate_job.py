@@ -1,16 +1,17 @@
-"""The work behind *Generate kernel*: the kernels of what a comment's words mean, checked; where they are not understood
-a model's draft, compiled, with what its reader has to know."""
+"""The work behind *Generate kernel*: the kernels of what a comment's words mean, by rules or as a model reads them,
+checked; else a model's draft, compiled, with what its reader has to know."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from warpwright.assist.comment_request import Asked
 from warpwright.assist.engine import EngineError
 from warpwright.assist.generate import Draft, drafts
 from warpwright.assist.opening import open_engine
-from warpwright.assist.readings import by_wordings
-from warpwright.editor.analysis import compiled_as
+from warpwright.assist.readings import by_model, by_wordings
+from warpwright.assist.worded_formula import Reading
+from warpwright.editor.analysis import Analysis, compiled_as
 from warpwright.editor.formula_job import written_readings
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.facts.analyze import analyze
@@ -41,14 +42,19 @@ def generate_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled
     arch = compiled_as(source.path, settings)[0].arch
     if readings := by_wordings(asked.words):
         return written_readings(analysis, readings, asked.placed, arch, progress, is_cancelled, are_of_words=True)
-    taken = frozenset(kernel.name for kernel in analysis.program.kernels)
     engine = open_engine(settings.model or None, progress)
     if isinstance(engine, Missing):
         raise JobError(str(engine))
     progress(f"{engine.model.name} is writing", None)
     try:
         with engine:
-            tried = drafts(engine, asked.words, is_cancelled, budget_seconds=settings.optimize_seconds)
+            seconds = settings.optimize_seconds / 2
+            readings = by_model(engine, asked.words, "", is_cancelled, seconds)
+            made = _checked(analysis, readings, asked.placed, arch, progress, is_cancelled)
+            if made is not None:
+                return made
+            taken = frozenset(kernel.name for kernel in analysis.program.kernels)
+            tried = drafts(engine, asked.words, is_cancelled, budget_seconds=seconds)
             draft, report = _written(tried, taken, arch, progress, is_cancelled)
     except EngineError as error:
         raise JobError(str(error)) from None
@@ -63,6 +69,21 @@ def generate_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled
         **edits_answer(analysis.program, (report.kernel,), source, [edit]),
     }
     return {"outcome": outcome.to_json(), "choices": [choice]}
+
+
+def _checked(
+    analysis: Analysis,
+    readings: Sequence[Reading],
+    placed: int,
+    arch: str,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+) -> Json | None:
+    """The answer for what a model read, None where no kernel of it may be shown."""
+    try:
+        return written_readings(analysis, readings, placed, arch, progress, is_cancelled, are_of_words=True)
+    except JobError:
+        return None
 
 
 def _written(

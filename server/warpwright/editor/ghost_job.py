@@ -23,6 +23,9 @@ from warpwright.writer.body import NoBodyError, body
 from warpwright.writer.decision import host
 from warpwright.writer.write import file_text
 
+MODEL_SHARE = 0.6
+"""Of the time limit, for the model; what it reads is written and compared in the rest."""
+
 _engines: dict[str, Engine] = {}
 """The model that was asked last, by what names it: loading takes long, and this process does one job at a time."""
 
@@ -42,8 +45,9 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
         engine = _engine(settings.model)
         if isinstance(engine, Missing):
             return {"texts": [], "missing": str(engine), "left": []}
+        seconds = MODEL_SHARE * settings.ghost_text_seconds
         try:
-            readings = tuple(by_model(engine, wanted.words, given, is_cancelled, settings.ghost_text_seconds))
+            readings = tuple(by_model(engine, wanted.words, given, is_cancelled, seconds))
         except EngineError as error:
             raise JobError(str(error)) from None
     arch = compiled_as(source.path, settings)[0].arch

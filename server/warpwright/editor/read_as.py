@@ -7,13 +7,16 @@ from warpwright.formulas.model import Formula
 
 
 def read_as(reading: Reading, with_sizes: bool = True) -> str:
-    """The line that says what words were taken to mean, itself a formula in a comment, with what was assumed.
+    """The line that says what words were taken to mean, itself a formula in a comment, with what was assumed. A guess
+    of a model's is a draft: its kernel computes this formula, and whether it is what was asked for the user says.
 
     >>> from warpwright.formulas.resolve import formula_of
     >>> read_as(Reading(formula_of("y[r] = sum[c] x[r, c]")))
     '// read as: y[r] = sum[c] x[r, c]  # f32, row-major, any R and C'
     """
-    return f"// read as: {reading.formula.text}  # {assumed(reading.formula, with_sizes)}"
+    of_model = f"{reading.votes} answers of the model; " if reading.votes else ""
+    head = "draft, read as" if reading.votes else "read as"
+    return f"// {head}: {reading.formula.text}  # {of_model}{assumed(reading.formula, with_sizes)}"
 
 
 def assumed(formula: Formula, with_sizes: bool = True) -> str:
