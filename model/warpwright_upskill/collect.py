@@ -2,11 +2,11 @@
 
     python -m warpwright_upskill.collect --out .build/corpus/examples.jsonl
 
-Requests for formulas, plans and repairs (`corpus`, `spelled`, `plans` and `repairs` of `data`) are made in parts, which
-lie in OUT's folder `parts`: a run that was interrupted goes on from them, and one with other sizes makes what is
-missing. The same seed and sizes give the same file. Nothing enters that the product's own tools did not pass; what did
-not lies beside, with its reason. A share of the formulas with kernels (--audit) is checked alone, as `warpwright
-formula` does.
+Requests for formulas, plans and repairs (`corpus`, `spelled`, `written`, `plans` and `repairs` of `data`) are made in
+parts, which lie in OUT's folder `parts`: a run that was interrupted goes on from them, and one with other sizes makes
+what is missing. The same seed and sizes give the same file. Nothing enters that the product's own tools did not pass;
+what did not lies beside, with its reason. A share of the formulas with kernels (--audit) is checked alone, as
+`warpwright formula` does.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from warpwright_upskill.data.corpus import audited, distinct, request_jobs
 from warpwright_upskill.data.plans import measured_jobs, predicted_jobs, without_contradictions
 from warpwright_upskill.data.repairs import repair_jobs
 from warpwright_upskill.data.spelled import spelled_jobs
+from warpwright_upskill.data.written import written_jobs
 from warpwright_upskill.examples import FORMULA, PLAN, REPAIR, Example, Jobs, Make, read_examples, write_json_lines
 
 
@@ -70,6 +71,14 @@ def merged(examples: Sequence[Example]) -> list[Example]:
 @click.option("--formulas", default=10_000, show_default=True, type=click.IntRange(0), help="Formulas to ask for.")
 @click.option("--spelled", default=10_000, show_default=True, type=click.IntRange(0), help="Formulas to spell out.")
 @click.option("--wordings", default=3, show_default=True, type=click.IntRange(1), help="Requests of each formula.")
+@click.option("--copies", default=4, show_default=True, type=click.IntRange(0), help="Other names of written requests.")
+@click.option(
+    "--written",
+    default="model/requests",
+    type=click.Path(path_type=Path),
+    show_default=True,
+    help="Folder of requests that a teacher wrote.",
+)
 @click.option("--broken", default=600, show_default=True, type=click.IntRange(0), help="Formulas to break kernels of.")
 @click.option("--predict", default=200, show_default=True, type=click.IntRange(0), help="Texts to predict gains for.")
 @click.option("--renamed", default=8, show_default=True, type=click.IntRange(0), help="Other names of each sample.")
@@ -83,14 +92,14 @@ def merged(examples: Sequence[Example]) -> list[Example]:
 @click.option("--seed", default="1", show_default=True)
 @click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Processes.")
 def main(
-    *, out: Path, formulas: int, spelled: int, wordings: int, broken: int, predict: int, renamed: int,
-    samples: Path, table: Path, fixtures: Path, audit: float, seed: str, workers: int,
+    *, out: Path, formulas: int, spelled: int, wordings: int, copies: int, written: Path, broken: int, predict: int,
+    renamed: int, samples: Path, table: Path, fixtures: Path, audit: float, seed: str, workers: int,
 ) -> None:  # fmt: skip
     """Write verified examples into OUT; what was not kept goes to OUT's name with .rejected.jsonl, with reasons."""
     toolchain = find_toolchain()
     if isinstance(toolchain, Missing):
         raise StageError(f"{toolchain} Nothing is collected that was not compiled.")
-    for path in (samples, table, fixtures):
+    for path in (samples, table, fixtures, written):
         if not path.exists():
             raise StageError(f"{path}: does not exist; run this where the repository is, or name it.")
     started = time.monotonic()
@@ -102,6 +111,7 @@ def main(
         **repair_jobs(broken, seed),
         **request_jobs(formulas, wordings, seed),
         **spelled_jobs(spelled, wordings, seed),
+        **written_jobs(written, copies, seed),
     }
     found, rejected = made(jobs, folder, workers)
     kept = merged(found)

@@ -25,17 +25,17 @@ EVALUATED = "evaluated"
 LEVELS = ("parsed", EVALUATED, "compiled", "re-analysed", "correct", "faster")
 """How far an example came on the product's ladder, weakest first. What is evaluated has finite values by NumPy and no
 kernel."""
-SPELLED = "spelled"
-"""The origin of formulas that are drawn from a grammar."""
+SPELLED, WRITTEN = "spelled", "written"
+"""The origins of formulas that are drawn from a grammar, and of requests that a teacher wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Where an example comes from.
 
-    `origin` is "requests", "spelled" or "sampler" (formulas), "sample" or "rewrite" (texts of kernels). `family` is
-    that of a formula, or the name of a text. `structure` says what a formula is composed of, or what was varied in a
-    text, `wording` how the words were made; `seed` draws the same again.
+    `origin` is "requests", "spelled", "written" or "sampler" (formulas), "sample" or "rewrite" (texts of kernels).
+    `family` is that of a formula, or the name of a text. `structure` says what a formula is composed of, or what was
+    varied in a text, `wording` how the words were made; `seed` draws the same again.
     """
 
     origin: str
