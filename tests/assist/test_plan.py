@@ -84,7 +84,7 @@ def test_nothing_to_choose_from_is_said_without_the_model(
 def test_the_question_has_the_numbers(transpose: tuple[Kernel, list[Finding]]) -> None:
     kernel, findings = transpose
     prompt = plan_prompt(plan_question(kernel, findings, applicable(kernel, "speed"), "speed"))
-    assert findings[0].message in prompt
+    assert findings[0].headline in prompt
     assert findings[0].span.text in prompt
     assert "__shared__" in prompt
     assert prompt.endswith("# Plan to make the kernel run faster\n")

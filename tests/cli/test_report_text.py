@@ -92,7 +92,7 @@ CASE = {
 def test_what_is_measured_of_a_comparison_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     text = " ".join(plain({**FASTER, "cases": [CASE]}, 100, monkeypatch).split())
     assert "3 ulp" in text
-    assert "off by 2e-07 (3 units in the last place, relative L2 4e-08) at 1000, normal;" in text
+    assert "2e-07 (3 units in the last place, relative L2 4e-08) at 1000, normal;" in text
     assert "8e-07 and 4 units in the last place are allowed there" in text
     assert "relative L2 error against the reference in float64: the candidate's 5e-08, the original's 2e-07." in text
 

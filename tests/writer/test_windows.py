@@ -221,6 +221,6 @@ def test_few_results_are_left_to_blocks_that_share_them() -> None:
     formula = formula_of("y[i] = sum[k] h[k] * x[i - k; zero]")
     code = written(formula, "tried")
     (step,) = code.steps
-    assert any("parts" in path.launches[0].kernel for path in step.paths)
+    assert any("partial" in path.launches[0].kernel for path in step.paths)
     (held,) = code.temporaries
     assert "<" in str(held.extents[0])
