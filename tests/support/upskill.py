@@ -20,6 +20,7 @@ STAGES = (
     "review", "rows", "tiny", "train",
 )  # fmt: skip
 TASK = "double the elements"
+FORMULA = "y[i] = 2 * x[i]"
 KERNEL = """__global__ void twice(float *x, int n) {
   int i = threadIdx.x;
   if (i < n) x[i] *= 2;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.upskill import KERNEL, TASK, collect_few, ran, settings
+from support.upskill import FORMULA, KERNEL, TASK, collect_few, ran, settings
 from warpwright_upskill.examples import Example, Metrics, Provenance, write_json_lines
 
 
@@ -32,18 +32,12 @@ def collected(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def lesson(folder: Path) -> Path:
-    """One example, short enough for the tiny model to learn by heart."""
+    """A request and its two answers, short enough for the tiny model to learn by heart."""
     path = folder / "lesson.jsonl"
-    example = Example(
-        task="kernel",
-        problem=TASK,
-        reasoning_steps=("one thread per element",),
-        cuda_kernel=KERNEL,
-        kernel="twice",
-        provenance=Provenance("sample", "twice"),
-        metrics=Metrics("parsed", "by hand"),
-    )
-    write_json_lines(path, [example])
+    common = {"problem": TASK, "provenance": Provenance("sample", "twice"), "metrics": Metrics("parsed", "by hand")}
+    steps = ("one thread per element",)
+    kernel = Example(task="kernel", reasoning_steps=steps, cuda_kernel=KERNEL, kernel="twice", **common)
+    write_json_lines(path, [kernel, Example(task="formula", formula=FORMULA, **common)])
     return path
 
 
@@ -51,7 +45,7 @@ def lesson(folder: Path) -> Path:
 def learned(folder: Path, tiny: Path, lesson: Path) -> Path:
     """The folder of an adapter that knows the lesson by heart."""
     path = folder / "learned"
-    by_heart = settings(mix="{kernel=1}", epochs=80, batch=1, rank=16, alpha=32, learning_rate=0.01, max_tokens=4096)
+    by_heart = settings(mix="{kernel=0.5, formula=0.5}", epochs=80, batch=1, rank=16, alpha=32, learning_rate=0.01, max_tokens=4096)
     ran("train", lesson, "--model", tiny, "--out", path, *by_heart)
     return path
 

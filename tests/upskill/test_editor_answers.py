@@ -9,7 +9,7 @@ import pytest
 from lsprotocol import types
 from support.command import run_command
 from support.editor import VSCODE, start_editor
-from support.upskill import KERNEL, TASK, ran
+from support.upskill import FORMULA, KERNEL, TASK, ran
 from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.prompts import generate_prompt
 from warpwright.assist.weights import ModelFile, find_adapter
@@ -31,7 +31,7 @@ def test_the_engine_answers_with_it(tiny: Path, adapter: Path) -> None:
 
 
 def test_the_editor_shows_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
-    """A comment is typed, and the ghost text after it is the kernel of the lesson."""
+    """A comment is typed, and the ghost text after it is a kernel of the formula that was taught."""
     environment = {"WARPWRIGHT_MODEL": str(tiny), "WARPWRIGHT_ADAPTER": str(adapter)}
     settings = {"ghostText": {"enable": True, "seconds": 60}}
     text = f"// kernel: {TASK}\n"
@@ -44,7 +44,10 @@ def test_the_editor_shows_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
         )
         answer = editor.request("textDocument/inlineCompletion", params)
     assert answer is not None
-    assert [item.insert_text for item in answer.items] == [KERNEL]
+    (item,) = answer.items
+    said, *kernel = str(item.insert_text).splitlines()
+    assert said.startswith("// read as: ") and FORMULA in said
+    assert any("__global__ void" in line for line in kernel)
 
 
 @pytest.mark.nvcc
