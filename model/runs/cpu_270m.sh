@@ -10,7 +10,7 @@ PYTHON=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo pyth
 mkdir -p "$OUT"
 run() { stage=$1; shift; echo "== $stage" >&2; "$PYTHON" -m "warpwright_upskill.$stage" "$@"; }
 
-run collect --formulas 200 --spelled 200 --broken 20 --predict 0 --renamed 2 --out "$OUT/examples.jsonl"
+run collect --formulas 200 --spelled 200 --copies 0 --broken 20 --predict 0 --renamed 2 --out "$OUT/examples.jsonl"
 run train "$OUT/examples.jsonl" --out "$OUT/adapter" --set rank=16 --set alpha=32 --set max_steps=100 --set batch=4
 run export "$OUT/adapter" --out "$OUT/adapter.gguf" --check "$OUT/examples.jsonl"
 run evaluate --examples "$OUT/examples.jsonl" --adapter "$OUT/adapter.gguf" --limit 24 --out "$OUT/evaluation.json"

@@ -11,7 +11,8 @@ mkdir -p "$OUT"
 run() { stage=$1; shift; echo "== $stage" >&2; "$PYTHON" -m "warpwright_upskill.$stage" "$@"; }
 
 run tiny "$OUT/tiny.gguf"
-run collect --formulas 10 --spelled 5 --wordings 2 --broken 5 --predict 0 --renamed 0 --out "$OUT/examples.jsonl"
+run collect --formulas 10 --spelled 5 --wordings 2 --broken 5 --predict 0 --renamed 0 \
+    --written tests/upskill/fixtures/requests --out "$OUT/examples.jsonl"
 run train "$OUT/examples.jsonl" --model "$OUT/tiny.gguf" --out "$OUT/adapter" \
     --set rank=8 --set alpha=16 --set learning_rate=0.01 --set max_steps=20 --set max_tokens=4096 --set batch=4
 run export "$OUT/adapter" --model "$OUT/tiny.gguf" --out "$OUT/adapter.gguf" --check "$OUT/examples.jsonl" --check-count 2

@@ -81,21 +81,13 @@ def collect_few(out: Path) -> None:
     """Some examples of each task."""
     table = out.with_name("measured.json")
     write_measured(table)
-    sizes = (
-        "--formulas",
-        "6",
-        "--spelled",
-        "4",
-        "--wordings",
-        "2",
-        "--broken",
-        "3",
-        "--predict",
-        "0",
-        "--renamed",
-        "2",
-    )
-    ran("collect", "--samples", SAMPLES, "--measured", table, *sizes, "--workers", "1", "--audit", "0.1", "--out", out)
+    counts = {"formulas": 6, "spelled": 4, "wordings": 2, "copies": 1, "broken": 3, "predict": 0, "renamed": 2}
+    sizes = [part for name, count in counts.items() for part in (f"--{name}", str(count))]
+    requests = SAMPLES.parent / "requests"
+    ran(
+        "collect", "--samples", SAMPLES, "--measured", table, "--written", requests, *sizes, "--workers", "1",
+        "--audit", "0.1", "--out", out,
+    )  # fmt: skip
 
 
 def settings(**values: object) -> list[str]:

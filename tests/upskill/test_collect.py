@@ -22,7 +22,7 @@ def test_every_task_has_examples_that_the_server_could_ask_for(collected: Path) 
         rendered = render(example)
         assert rendered is not None and rendered.answer.strip()
     levels = {(each.provenance.origin, each.metrics.level) for each in of(FORMULA, collected)}
-    assert levels == {("requests", "correct"), ("spelled", "evaluated")}
+    assert levels == {("requests", "correct"), ("spelled", "evaluated"), ("written", "evaluated")}
     assert {each.split for each in of(REPAIR, collected)} == {TRAIN, HELD_OUT}
     assert [each.provenance.structure for each in of(PLAN, collected)] == ["", "renamed", "renamed"]
 
