@@ -45,7 +45,9 @@ def lesson(folder: Path) -> Path:
 def learned(folder: Path, tiny: Path, lesson: Path) -> Path:
     """The folder of an adapter that knows the lesson by heart."""
     path = folder / "learned"
-    by_heart = settings(mix="{kernel=0.5, formula=0.5}", epochs=80, batch=1, rank=16, alpha=32, learning_rate=0.01, max_tokens=4096)
+    by_heart = settings(
+        mix="{kernel=0.5, formula=0.5}", epochs=80, batch=1, rank=16, alpha=32, learning_rate=0.01, max_tokens=4096
+    )
     ran("train", lesson, "--model", tiny, "--out", path, *by_heart)
     return path
 
