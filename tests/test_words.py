@@ -66,6 +66,6 @@ def test_a_headline_is_short(folder: Path) -> None:
 
     if folder.name not in WORDED:
         pytest.skip("worded by others")
-    for path in sorted(folder.glob("*.cu")):
+    for path in sorted((*folder.glob("*.cu"), *folder.glob("*.py"))):
         for finding in findings(path.read_text(encoding="utf-8"), folder.name, path.name):
             assert len(re.sub(r"`[^`]*`", "`x`", finding.headline)) < 90, finding.headline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.carets import check_marks
+from support.carets import check_marks, stripped
 from support.findings import findings, fixtures, marks
 from warpwright.rules.registry import all_rules
 
@@ -18,10 +18,15 @@ def _id(path: Path) -> str:
     return path.relative_to(FIXTURES).as_posix()
 
 
-@pytest.mark.parametrize("path", fixtures(FIXTURES), ids=_id)
+@pytest.mark.parametrize("path", [*fixtures(FIXTURES), *fixtures(FIXTURES, ".py")], ids=_id)
 def test_findings_are_those_marked(path: Path) -> None:
     rule = path.parent.name
-    check_marks(path, lambda text: marks(findings(text, "" if rule == CLEAN else rule, path.name)))
+    beside = {
+        each.name: stripped(each.read_text(encoding="utf-8"))
+        for each in path.parent.glob(f"{path.stem}.*")
+        if each != path
+    }
+    check_marks(path, lambda text: marks(findings(text, "" if rule == CLEAN else rule, path.name, beside)))
 
 
 @pytest.mark.parametrize("path", fixtures(FIXTURES / CLEAN), ids=_id)

@@ -27,7 +27,7 @@ def _launch(before: str = "", comment: str = "") -> str:
 
 def test_rules_are_named_after_their_files() -> None:
     for rule in registry.all_rules():
-        module = rule.check.__module__.split(".")
+        module = (rule.check or rule.check_unit).__module__.split(".")
         assert module[-2:] == [rule.group, rule.name.replace("-", "_")]
 
 

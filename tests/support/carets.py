@@ -21,7 +21,7 @@ from pathlib import Path
 
 UPDATE = bool(os.environ.get("UPDATE_EXPECT"))
 
-_MARK = re.compile(r"^\s*//\s*\^+ [a-z0-9-]+(?: \([a-z]+\))?: .*$")
+_MARK = re.compile(r"^\s*(?://|# )\s*\^+ [a-z0-9-]+(?: \([a-z]+\))?: .*$")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,7 +39,7 @@ def stripped(text: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if not _MARK.match(line.rstrip("\n")))
 
 
-def marked(text: str, marks: Iterable[Mark]) -> str:
+def marked(text: str, marks: Iterable[Mark], comment: str = "//") -> str:
     """`text` with its marks replaced by `marks`, whose lines are those of `text` as it stands.
 
     >>> print(marked("int  abc;\\n", [Mark(1, 6, 3, "some-rule: why")]), end="")
@@ -56,21 +56,22 @@ def marked(text: str, marks: Iterable[Mark]) -> str:
         out.append(line if line.endswith("\n") else line + "\n")
         for mark in sorted(by_line.get(number, [])):
             assert mark.column > 3, f"line {number}: indent the code, a mark at column {mark.column} has no room for //"
-            out.append("//" + " " * (mark.column - 3) + "^" * mark.width + " " + mark.text + "\n")
+            out.append(comment + " " * (mark.column - 3) + "^" * mark.width + " " + mark.text + "\n")
     return "".join(out)
 
 
 def check_marks(path: Path, find: Callable[[str], list[Mark]]) -> None:
     """Assert that the file's marks are exactly what `find` finds in it; with UPDATE_EXPECT=1, write them instead."""
     text = path.read_text(encoding="utf-8")
+    comment = "# " if path.suffix == ".py" else "//"
     if UPDATE:
         for _ in range(5):  # writing marks moves lines, and messages name lines
-            updated = marked(text, find(text))
+            updated = marked(text, find(text), comment)
             if updated == text:
                 break
             text = updated
         path.write_text(text, encoding="utf-8")
-    assert_same(text, marked(text, find(text)), path.name)
+    assert_same(text, marked(text, find(text), comment), path.name)
 
 
 def check_file(path: Path, actual: str) -> None:

@@ -6,12 +6,14 @@ Rules of the group `runs` are judged by a run of each kernel in the emulator.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from support.carets import Mark
+from support.pages import files_of
+from warpwright.cuda.extension.unit import is_script, unit_of
 from warpwright.editor.profile.store import placed
 from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.analyze import analyze
@@ -59,10 +61,26 @@ def ran(text: str, name: str = "kernel.cu") -> Program:
     return with_profiles(read, profiles)
 
 
-def findings(text: str, rule: str = "", name: str = "kernel.cu") -> list[Finding]:
-    """What one rule finds, or every rule."""
+def findings(
+    text: str, rule: str = "", name: str = "kernel.cu", beside: Mapping[str, str] | None = None
+) -> list[Finding]:
+    """What one rule finds, or every rule; `beside` are the other files of an extension, by name."""
+    if is_script(name) or beside:
+        source = Source(name, text.encode())
+        others = tuple(Source(other, each.encode()) for other, each in (beside or {}).items())
+        read = Program(source, {name: source}, ()) if is_script(name) else analyze(source)
+        return run_rules(read, select=(rule,) if rule else (), unit=unit_of(source, others))
     needs_run = rule in {each.name for each in all_rules() if each.group == "runs"}
     return run_rules((ran if needs_run else program)(text, name), select=(rule,) if rule else ())
+
+
+def in_example(section: str, rule: str) -> list[Finding]:
+    """What a rule finds in the files of a page's section, which are one extension where some are Python."""
+    files = files_of(section)
+    if not any(map(is_script, files)):
+        return [finding for text in files.values() for finding in findings(text, rule)]
+    rest = {name: {other: each for other, each in files.items() if other != name} for name in files}
+    return [finding for name, text in files.items() for finding in findings(text, rule, name, rest[name])]
 
 
 def marks(found: Iterable[Finding]) -> list[Mark]:
@@ -110,7 +128,9 @@ def compile_errors(text: str) -> list[str]:
 
 def fixtures(folder: Path, suffix: str = ".cu") -> list[Path]:
     """The CUDA files below a folder; with suffix ".expected.cu", what rewrites are expected to make of them."""
-    return sorted(p for p in folder.rglob(f"*{suffix}") if p.name.endswith(".expected.cu") is (suffix != ".cu"))
+    return sorted(
+        p for p in folder.rglob(f"*{suffix}") if p.name.endswith(".expected.cu") is (suffix == ".expected.cu")
+    )
 
 
 def _mark(finding: Finding) -> Mark:

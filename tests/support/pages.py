@@ -20,6 +20,19 @@ def code(text: str) -> list[str]:
     return blocks(text, "cuda")
 
 
+def files_of(text: str) -> dict[str, str]:
+    """The ```cuda and ```python blocks of a section as files.
+
+    >>> list(files_of("```cuda\\nint x;\\n```\\n\\n```python\\nx = 1\\n```\\n"))
+    ['kernel0.cu', 'script1.py']
+    """
+    found = re.findall(r"^```(cuda|python)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return {
+        f"kernel{at}.cu" if language == "cuda" else f"script{at}.py": block
+        for at, (language, block) in enumerate(found)
+    }
+
+
 def blocks(text: str, language: str) -> list[str]:
     """What stands in a page between ```language and ```, in order.
 

@@ -94,7 +94,8 @@ def command(
     baseline: str | None,
     write_baseline: str | None,
 ) -> int:
-    """Report what is wrong with CUDA kernels. Directories are walked for .cu and .cuh files.
+    """Report what is wrong with CUDA kernels and torch extensions. Directories are walked for .cu and .cuh files,
+    and for the C++ and Python of extensions.
 
     Exit status: 0 nothing at warning or above (--fail-on sets another limit), 1 findings, 2 an input could not be read
     (the others are reported).
@@ -119,7 +120,7 @@ def command(
     for warning in dict.fromkeys(warning for one in checked for warning in one.warnings):
         say_warning(warning)
     for one in checked:
-        if one.kernels == 0 and one.failure is None and Path(one.path) in inputs.named:
+        if one.kernels == 0 and one.failure is None and Path(one.path) in inputs.named and not one.rows:
             say_note(f"{one.path}: no kernel (__global__ function) in this file")
 
     rows = unique(row for one in checked for row in one.rows)

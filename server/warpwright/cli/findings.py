@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpwright.cli.inputs import Compiled, Resources
+from warpwright.cuda.extension.near import unit_near
 from warpwright.editor.promised import promised
 from warpwright.facts.compiled import with_compiled
 from warpwright.facts.model import Program, Space
@@ -109,7 +110,8 @@ def check_file(
             program = with_compiled(program, resources.get(path, ()))
         settings = compiled.settings(source)
         chosen = (select or settings.select, ignore or settings.ignore, settings.severities)
-        rows = tuple(_row(finding) for finding in gathered(promised(program, run_rules(program, *chosen))))
+        found = run_rules(program, *chosen, unit_near(source))
+        rows = tuple(_row(finding) for finding in gathered(promised(program, found)))
     except Exception as error:
         return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")
     accesses, uncounted = _evaluated(program)

@@ -12,6 +12,8 @@ from pathlib import Path
 import click
 
 from warpwright.cli.terminal import CannotRun, say_note, say_warning
+from warpwright.cuda.extension.near import is_of_extension
+from warpwright.cuda.extension.unit import is_script
 from warpwright.editor.analysis import compiled_as, compiler_options, options_refused
 from warpwright.editor.project import project_of
 from warpwright.editor.settings import Settings
@@ -39,7 +41,8 @@ class Inputs:
 
 
 def find_inputs(paths: Iterable[str]) -> Inputs:
-    """Files as they are named, directories walked for .cu and .cuh. Hidden directories are left out."""
+    """Files as they are named, directories walked for .cu and .cuh and for the C++ and Python of torch extensions.
+    Hidden directories are left out."""
     named: list[Path] = []
     walked: list[Path] = []
     failures: list[str] = []
@@ -50,9 +53,9 @@ def find_inputs(paths: Iterable[str]) -> Inputs:
         found = sorted(
             file
             for file in path.rglob("*")
-            if file.suffix in SUFFIXES
+            if not any(part.startswith(".") for part in file.relative_to(path).parts)
             and file.is_file()
-            and not any(part.startswith(".") for part in file.relative_to(path).parts)
+            and (file.suffix in SUFFIXES or is_of_extension(file))
         )
         if not found:
             failures.append(f"{path}: no .cu or .cuh file in this directory")
@@ -85,6 +88,8 @@ class Compiled:
     folders: tuple[str, ...] = ()
 
     def program(self, source: Source) -> Program:
+        if is_script(source.path):
+            return Program(source, {source.path: source}, (), self.assumptions(source))
         reader = partial(read_include, folders=self.include_folders(source))
         return analyze(source, reader, self.assumptions(source))
 

@@ -13,9 +13,9 @@ from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc
 from warpwright.cli.program import reports_with_program
 from warpwright.cli.report_text import overview_text, report_text
 from warpwright.cli.terminal import COULD_NOT_RUN, CannotRun, progress_line, stop_on_ctrl_c
+from warpwright.cuda.extension.entries import is_extension
 from warpwright.editor.report import overview_page, report_page
 from warpwright.facts.model import Program
-from warpwright.problems.extension.entries import is_extension
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
 from warpwright.progress import Progress

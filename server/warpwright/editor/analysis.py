@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warpwright.cuda.extension.near import unit_near
+from warpwright.cuda.extension.unit import is_script
 from warpwright.editor.build import Build
 from warpwright.editor.includes import with_folders
 from warpwright.editor.profile.store import load_profiles
@@ -69,12 +72,14 @@ def analyse(
     cache: KernelCache | None = None,
     build: Build | None = None,
     unit: Source | None = None,
+    opened: Mapping[str, Source] | None = None,
 ) -> Analysis:
     """Facts and findings of a document; of one that is not text, or too large to follow as one types, the reason.
 
     With a `cache` the kernels that nothing changed for since the last time keep their facts. Findings are judged by the
     numbers of `build` where it is of this text, for the architecture that is analysed, else for its first. A header is
-    read as a part of `unit`, which includes it, where that is given and reads this very text.
+    read as a part of `unit`, which includes it, where that is given and reads this very text. A torch extension is read
+    with the other files of its package, of which `opened`, by path, hold over what is on disk.
     """
     reason = unreadable(source.data)
     if reason:
@@ -91,12 +96,15 @@ def analyse(
     if build is not None and build.is_of(source.data) and build.kernels:
         resources = build.kernels.get(assume.arch) or next(iter(build.kernels.values()))
         program = with_compiled(program, resources.values())
-    findings = tuple(gathered(run_rules(program, settings.select, settings.ignore, settings.severities)))
+    near = unit_near(source, opened)
+    findings = tuple(gathered(run_rules(program, settings.select, settings.ignore, settings.severities, near)))
     return Analysis(source, program, findings, profiles=profiles, build=build)
 
 
 def _program(source: Source, include: IncludeReader, settings: Settings, cache: KernelCache | None) -> Program:
     assume, folders = compiled_as(source.path, settings)
+    if is_script(source.path):
+        return Program(source, {source.path: source}, (), assume)
     return analyze(source, with_folders(include, folders) if folders else include, assume, cache)
 
 

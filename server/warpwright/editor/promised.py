@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from warpwright.cuda.extension.entries import is_extension
 from warpwright.editor.includers import included_by
 from warpwright.facts.elsewhere import in_project
 from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
 from warpwright.optimize.order import GAINS, UNKNOWN
-from warpwright.problems.extension.entries import is_extension
 from warpwright.problems.infer import find_problem
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose

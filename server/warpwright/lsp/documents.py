@@ -234,4 +234,4 @@ def _analysed(
         edit = edit_between(before.data, data)
         source = before if edit is None else before.edited([edit])
     include = open_first({**others, path: source})
-    return analyse(source, include, settings, kernels, build, includer_of(source, others))
+    return analyse(source, include, settings, kernels, build, includer_of(source, others), others)

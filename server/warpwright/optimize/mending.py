@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from warpwright.cuda.extension.entries import is_extension
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Program
 from warpwright.optimize.compile_errors import Repair, certain_repair
 from warpwright.optimize.outcome import Candidate, Outcome
-from warpwright.problems.extension.entries import is_extension
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source, include_reader
 from warpwright.toolchain.compilation import Compiled, Ending

@@ -7,6 +7,10 @@ is its page, and it has
 
     def check(kernel: Kernel) -> Iterator[Finding]: ...
 
+or, where it judges host code or a torch extension and not a kernel,
+
+    def check_unit(unit: Unit) -> Iterator[Finding]: ...
+
 and where one finding for a file says it all
 
     def together(findings: Sequence[Finding]) -> Finding: ...
@@ -21,6 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from warpwright.cuda.extension.unit import Unit
 from warpwright.facts.model import Kernel
 from warpwright.syntax.source import Span
 
@@ -74,8 +79,9 @@ class Rule:
     group: str
     doc: str
     severity: Severity
-    check: Callable[[Kernel], Iterable[Finding]]
+    check: Callable[[Kernel], Iterable[Finding]] | None
     together: Callable[[Sequence[Finding]], Finding] | None = None
+    check_unit: Callable[[Unit], Iterable[Finding]] | None = None
 
     @property
     def summary(self) -> str:

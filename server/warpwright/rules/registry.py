@@ -10,12 +10,13 @@ import importlib
 import logging
 import pkgutil
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 from warpwright import rules
-from warpwright.facts.model import Kernel, Program
+from warpwright.cuda.extension.unit import Unit, unit_of
+from warpwright.facts.model import Program
 from warpwright.rules.base import Finding, Rule, Severity
 from warpwright.syntax.source import Source, Span
 
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 
 NURSERY = "nursery"
 _ORDER = {severity: place for place, severity in enumerate(Severity)}
-_SUPPRESSION = re.compile(r"(?://|/\*)\s*warpwright:\s*ignore\[([^\]]*)\]")
+_SUPPRESSION = re.compile(r"(?://|/\*|#)\s*warpwright:\s*ignore\[([^\]]*)\]")
 
 
 @cache
@@ -50,25 +51,27 @@ def run_rules(
     select: Collection[str] = (),
     ignore: Collection[str] = (),
     severities: Mapping[str, str] | None = None,
+    unit: Unit | None = None,
 ) -> list[Finding]:
     """Findings of one translation unit, sorted by place, each place once per rule.
 
     `select` and `ignore` hold names of rules or of groups; an empty `select` means every rule outside the nursery.
     `severities` by such names hold over the findings' own, a rule's over its group's; "off" leaves a rule out.
     Where one place is found several times (a header's function that two kernels reach), the gravest finding stays.
-    A rule that fails is logged by its name and costs its own findings alone.
+    A rule that fails is logged by its name and costs its own findings alone. `unit` is the file with the others of its
+    extension; without one it is judged alone.
     """
+    unit = unit or unit_of(program.source)
     found: dict[tuple[str, str, int, int], Finding] = {}
     for rule in _chosen(select, ignore):
         wanted = severities.get(rule.name, severities.get(rule.group)) if severities else None
         if wanted == "off":
             continue
-        for kernel in program.kernels:
-            for finding in _findings(rule, kernel, Severity(wanted) if wanted else None):
-                span = finding.span
-                key = (rule.name, span.path, span.start, span.end)
-                if (key not in found or _grade(finding) < _grade(found[key])) and not is_suppressed(rule.name, span):
-                    found[key] = finding
+        for finding in _findings(rule, program, unit, Severity(wanted) if wanted else None):
+            span = finding.span
+            key = (rule.name, span.path, span.start, span.end)
+            if (key not in found or _grade(finding) < _grade(found[key])) and not is_suppressed(rule.name, span):
+                found[key] = finding
     return sorted(found.values(), key=_place)
 
 
@@ -112,8 +115,8 @@ def _load() -> Iterator[Rule]:
                 continue
             module = importlib.import_module(f"{package.__name__}.{info.name}")
             name = info.name.replace("_", "-")
-            together = getattr(module, "together", None)
-            yield Rule(name, group.name, module.__doc__ or "", module.severity, module.check, together)
+            kinds = (getattr(module, each, None) for each in ("check", "together", "check_unit"))
+            yield Rule(name, group.name, module.__doc__ or "", module.severity, *kinds)
 
 
 def _chosen(select: Collection[str], ignore: Collection[str]) -> Iterator[Rule]:
@@ -124,19 +127,30 @@ def _chosen(select: Collection[str], ignore: Collection[str]) -> Iterator[Rule]:
             yield rule
 
 
-def _findings(rule: Rule, kernel: Kernel, severity: Severity | None) -> list[Finding]:
+def _findings(rule: Rule, program: Program, unit: Unit, severity: Severity | None) -> Iterator[Finding]:
+    if rule.check_unit is not None:
+        yield from _judged(rule, partial(rule.check_unit, unit), unit.source.path, "", severity)
+    if rule.check is not None:
+        for kernel in program.kernels:
+            where = f"kernel {kernel.name} of {kernel.source.path}"
+            yield from _judged(rule, partial(rule.check, kernel), where, kernel.name, severity)
+
+
+def _judged(
+    rule: Rule, check: Callable[[], Iterable[Finding]], where: str, kernel: str, severity: Severity | None
+) -> list[Finding]:
     try:
         return [
             replace(
                 finding,
                 rule=rule.name,
                 severity=severity or finding.severity or rule.severity,
-                kernel=finding.kernel or kernel.name,
+                kernel=finding.kernel or kernel,
             )
-            for finding in rule.check(kernel)
+            for finding in check()
         ]
     except Exception:
-        log.exception("rule %s failed on kernel %s of %s", rule.name, kernel.name, kernel.source.path)
+        log.exception("rule %s failed on %s", rule.name, where)
         return []
 
 
@@ -148,7 +162,7 @@ def _grade(finding: Finding) -> int:
 def _ignored_at(source: Source, line: int) -> frozenset[str]:
     names = _names(source.line_text(line))
     above = line - 1
-    while above >= 1 and source.line_text(above).lstrip().startswith("//"):
+    while above >= 1 and source.line_text(above).lstrip().startswith(("//", "# ")):
         names |= _names(source.line_text(above))
         above -= 1
     return frozenset(names)

@@ -17,9 +17,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from warpwright.cuda.extension.entries import find_entries
 from warpwright.missing import Missing
 from warpwright.problems.expressions import ExpressionError
-from warpwright.problems.extension.entries import find_entries
 from warpwright.problems.extension.model import ExtensionProblem
 from warpwright.problems.extension.problem import find_extension_problem
 from warpwright.problems.shapes import LARGEST_CHECK_BYTES, Shape

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
+from warpwright.cuda.extension.entries import is_extension
 from warpwright.facts.resources import KernelResources
-from warpwright.problems.extension.entries import is_extension
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin

@@ -12,9 +12,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from warpwright.cuda.extension.entries import is_extension
 from warpwright.facts.model import Assumptions
 from warpwright.missing import Missing
-from warpwright.problems.extension.entries import is_extension
 from warpwright.problems.infer import find_problem
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
 from warpwright.rules.base import Finding

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warpwright.problems.extension.entries import find_entries, is_extension
-from warpwright.problems.extension.model import Entry
-from warpwright.problems.extension.schema import SchemaError, read_schema
+from warpwright.cuda.extension.entries import find_entries, is_extension
+from warpwright.cuda.extension.model import Entry
+from warpwright.cuda.extension.schema import SchemaError, read_schema
 from warpwright.syntax.source import Source
 
 FUNCTIONS = """

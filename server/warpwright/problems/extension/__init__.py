@@ -1,5 +1,4 @@
-"""Torch extensions: what Python can call in one, and the tensors that a call needs.
+"""Torch extensions: the tensors that a call of what Python can call needs.
 
-`entries` reads which functions a PYBIND11_MODULE or TORCH_LIBRARY binds, `schema` torch's own signatures, `said` what
-a user adds (sample.toml, directives), and `problem` puts them together.
+`said` reads what a user adds (sample.toml, directives), and `problem` puts it with what `cuda/extension` reads.
 """

@@ -9,18 +9,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from warpwright.cuda.extension.entries import find_entries
+from warpwright.cuda.extension.model import Entry, Parameter
 from warpwright.missing import Missing
 from warpwright.problems.document import FILE_NAME
 from warpwright.problems.expressions import ExpressionError, names, parse
-from warpwright.problems.extension.entries import find_entries
-from warpwright.problems.extension.model import (
-    Argument,
-    Entry,
-    ExtensionProblem,
-    Parameter,
-    PlainArgument,
-    TensorArgument,
-)
+from warpwright.problems.extension.model import Argument, ExtensionProblem, PlainArgument, TensorArgument
 from warpwright.problems.extension.said import NONE, Said, SaidTensor, read_directives, read_document
 from warpwright.problems.shapes import Shape, check_shapes, timed_shapes
 from warpwright.syntax.source import Source

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
-from warpwright.problems.extension.model import Entry, Parameter
-from warpwright.problems.extension.schema import SchemaError, read_schema
+from warpwright.cuda.extension.model import Entry, Parameter
+from warpwright.cuda.extension.schema import SchemaError, read_schema
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, enclosing, function_declarator, parameters_of, uncommented
 from warpwright.syntax.source import Source
@@ -24,11 +24,49 @@ _IMPLEMENTATION = ("TORCH_LIBRARY_IMPL",)
 
 
 @dataclass(frozen=True, slots=True)
+class Registration:
+    """One `m.def(...)` or `m.impl(...)`: `text` is the schema or the name at `at`, `key` the dispatch key of the
+    implementation, `function` what is bound, where the file defines it, and `bound` how it is written."""
+
+    source: Source
+    macro: str
+    space: str
+    key: str
+    method: str
+    text: str
+    at: Node
+    bound: Node | None
+    function: Node | None
+    arguments: tuple[Node, ...]
+
+    @property
+    def name(self) -> str:
+        """The operator's name without namespace and overload.
+
+        >>> from warpwright.syntax.source import Source
+        >>> text = b'TORCH_LIBRARY(ours, m) { m.def("ours::f.out(Tensor x) -> Tensor"); }'
+        >>> [(each.space, each.name, each.returns) for each in registrations(Source("a.cu", text))]
+        [('ours', 'f', 'Tensor')]
+        """
+        return self.text.partition("(")[0].rpartition("::")[2].partition(".")[0].strip()
+
+    @property
+    def is_pybind(self) -> bool:
+        return self.macro in _PYBIND
+
+    @property
+    def returns(self) -> str | None:
+        """What the schema returns; None for a name alone."""
+        return self.text.rpartition("->")[2].strip() if "->" in self.text else None
+
+
+@dataclass(frozen=True, slots=True)
 class _Module:
-    """One `MACRO(name, ...) { ... }`, and what its first argument names."""
+    """One `MACRO(name, ...) { ... }`, what its first argument names, and the second of an implementation."""
 
     macro: str
     name: str
+    key: str
     body: Node
 
 
@@ -39,29 +77,40 @@ def is_extension(source: Source) -> bool:
 
 def find_entries(source: Source) -> tuple[Entry, ...]:
     """What Python can call, in the order of the bindings; none for a file that is no extension."""
-    functions = _functions(source)
     found: dict[tuple[str, str], Entry] = {}
     implemented: dict[tuple[str, str], Node] = {}
-    for module in _modules(source):
-        for method, arguments in _calls(source, module.body):
-            texts = [text for a in arguments if (text := _string(source, a)) is not None]
-            if not texts or _string(source, arguments[0]) is None:
-                continue
-            bound = next((a for a in arguments[1:] if _string(source, a) is None), None)
-            function = _function_of(source, bound, functions)
-            if module.macro in _IMPLEMENTATION:
-                if method == "impl" and function is not None:
-                    implemented[module.name, texts[0].rpartition("::")[2].partition(".")[0]] = function
-            elif method == "def" and module.macro in _PYBIND:
-                entry = _pybind_entry(source, texts[0], bound, function, arguments)
-                found.setdefault(("", entry.name), entry)
-            elif method == "def":
-                entry = _library_entry(source, module.name, texts[0], arguments[0], function)
-                found.setdefault((module.name, entry.name), entry)
+    for each in registrations(source):
+        if each.macro in _IMPLEMENTATION:
+            if each.method == "impl" and each.function is not None:
+                implemented[each.space, each.name] = each.function
+        elif each.method == "def" and each.is_pybind:
+            entry = _pybind_entry(source, each.text, each.bound, each.function, list(each.arguments))
+            found.setdefault(("", entry.name), entry)
+        elif each.method == "def":
+            entry = _library_entry(source, each.space, each.text, each.at, each.function)
+            found.setdefault((each.space, entry.name), entry)
     for key, function in implemented.items():
         if key in found and found[key].function is None:
             found[key] = _defined_by(source, found[key], function)
     return tuple(found.values())
+
+
+def registrations(source: Source) -> Iterator[Registration]:
+    """Every `m.def` and `m.impl` of the file, in the order of the text; `space` is "" in a PYBIND11_MODULE."""
+    functions: dict[str, list[Node]] | None = None
+    for module in _modules(source):
+        functions = _functions(source) if functions is None else functions
+        for method, arguments in _calls(source, module.body):
+            text = next((text for a in arguments if (text := _string(source, a)) is not None), "")
+            if not text or _string(source, arguments[0]) is None:
+                continue
+            bound = next((a for a in arguments[1:] if _string(source, a) is None), None)
+            function = _function_of(source, bound, functions)
+            space = "" if module.macro in _PYBIND else module.name
+            given = tuple(arguments)
+            yield Registration(
+                source, module.macro, space, module.key, method, text, arguments[0], bound, function, given
+            )
 
 
 def _modules(source: Source) -> Iterator[_Module]:
@@ -81,7 +130,8 @@ def _modules(source: Source) -> Iterator[_Module]:
                     continue
                 macro = source.plain_text(name)
                 if macro in _PYBIND + _LIBRARY + _IMPLEMENTATION:
-                    yield _Module(macro, source.plain_text(given[0]), body)
+                    key = source.plain_text(given[1]) if len(given) > 1 and macro in _IMPLEMENTATION else ""
+                    yield _Module(macro, source.plain_text(given[0]), key, body)
 
 
 def _functions(source: Source) -> dict[str, list[Node]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.problems.extension.model import Parameter
+from warpwright.cuda.extension.model import Parameter
 
 _HEAD = re.compile(r"\s*(?:(?P<space>\w+)::)?(?P<name>\w+)(?:\.\w+)?\s*\(")
 _ARGUMENT = re.compile(

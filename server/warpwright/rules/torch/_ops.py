@@ -1,0 +1,36 @@
+"""The operators that an extension defines, and what is registered for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warpwright.cuda.extension.entries import Registration
+from warpwright.cuda.extension.unit import Bound, Unit
+
+COMPOSITE = {"CompositeImplicitAutograd", "CatchAll"}
+OF_BACKWARD = re.compile(r"backward|bwd|_grad|grad_", re.IGNORECASE)
+
+
+def defined(unit: Unit) -> Iterator[Registration]:
+    """The operators that the judged file defines for torch.ops: a schema in a TORCH_LIBRARY."""
+    for each in unit.registrations:
+        if each.method == "def" and not each.is_pybind and each.source is unit.source:
+            yield each
+
+
+def implementations(unit: Unit, operator: Registration) -> list[Bound]:
+    return [b for b in unit.bound if (b.registration.space, b.registration.name) == (operator.space, operator.name)]
+
+
+def called(operator: Registration) -> str:
+    return f"{operator.space}::{operator.name}" if operator.space else operator.name
+
+
+def tensors_in(operator: Registration) -> bool:
+    """Whether the schema takes a tensor; a name alone, whose schema torch infers, is taken to."""
+    return "(" not in operator.text or re.search(r"\bTensor\b", operator.text.partition("->")[0]) is not None
+
+
+def gives_tensor(operator: Registration) -> bool:
+    return operator.returns is None or "Tensor" in operator.returns

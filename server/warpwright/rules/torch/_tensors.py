@@ -1,0 +1,172 @@
+"""What the C++ side of an extension does with its tensors: the pointers that it takes, what it checks before,
+dispatches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.cuda.extension.unit import Function, Unit
+from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.source import Source, Span
+
+POINTER = re.compile(r"\b(\w+)\s*\.\s*((?:mutable_|const_)?data_ptr)\s*(?:<\s*(?:const\s+)?([\w:]+)\s*>)?\s*\(")
+ACCESSOR = re.compile(r"\b(\w+)\s*\.\s*(?:packed_accessor\w*|accessor)\s*<")
+ASPECTS = {
+    "device": r"is_cuda\(|\bdevice\(|device_of\(|get_device\(|device_type\(|CUDAGuard|options\(\)\.device",
+    "contiguity": r"is_contiguous\(|\.contiguous\(|\.strides?\(|is_non_overlapping",
+    "dtype": r"scalar_type\(|\bdtype\(|\.type\(",
+    "size": r"\.size\(|\.sizes\(|\.numel\(|\.dim\(|sizes_equal|\.nbytes\(",
+}
+"""What code says that looks at each property of a tensor."""
+_LOOKS = {aspect: re.compile(pattern) for aspect, pattern in ASPECTS.items()}
+_CHECKS = re.compile(r"check|assert|verify|validate|expect|require|enforce", re.IGNORECASE)
+_CONTIGUOUS = r"\b(\w+)\s*=\s*(?:{0})\s*(?:\.\s*\w+\([^()]*\)\s*)*\.\s*contiguous\("
+_SAME = r"\b(\w+)\s*=\s*(?:{0})\s*(?:;|\.\s*(?:to|detach|view|reshape|flatten)\()"
+_LIKE = r"\b(\w+)\s*=\s*(?:torch|at)::\w+\((?:[^;]*\b(?:{0})\s*\.\s*options\(\)|\s*(?:{0})\b)[^;]*;"
+_MOST_CALLS = 16
+
+
+@dataclass(frozen=True)
+class Use:
+    """A place that takes the pointer of a tensor, `type` as it is written, "" for none."""
+
+    function: Function
+    span: Span
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What becomes of a tensor from the function that Python calls: where its pointer is taken, and which of ASPECTS
+    the code on the way looks at."""
+
+    uses: tuple[Use, ...]
+    looked_at: frozenset[str]
+
+
+def flow(unit: Unit, function: Function, parameter: str, depth: int = 4) -> Flow:
+    names = {parameter}
+    looked_at: set[str] = set()
+    for pattern, aspect in ((_CONTIGUOUS, "contiguity"), (_SAME, "")):
+        for match in re.finditer(pattern.format(re.escape(parameter)), function.code):
+            names.add(match[1])
+            looked_at |= {aspect} - {""}
+    any_name = "|".join(map(re.escape, sorted(names)))
+    for statement in re.split(r"[;{}]", function.code):
+        if re.search(rf"\b(?:{any_name})\b", statement):
+            near = "".join(m[0] for m in re.finditer(rf"\b(?:{any_name})\b\s*(?:\.\s*\w+\([^()]*\)\s*)*", statement))
+            guard = "CUDAGuard" in statement
+            looked_at |= {
+                aspect
+                for aspect, look in _LOOKS.items()
+                if look.search(near.replace(" ", "")) or (aspect == "device" and (guard or "device_of(" in statement))
+            }
+    uses = [
+        Use(function, span, match[1], match[3] or "") for span, match in function.found(POINTER) if match[1] in names
+    ]
+    for call in function.calls[: _MOST_CALLS * 8]:
+        arguments = uncommented(call.child_by_field_name("arguments"))
+        places = [at for at, each in enumerate(arguments) if function.source.node_code(each) in names]
+        callee = call.child_by_field_name("function")
+        called = unit.called(call, function.source)
+        if called is not None and depth and called.node.id != function.node.id:
+            for at in places:
+                if at < len(called.parameters):
+                    below = flow(unit, called, called.parameters[at][0], depth - 1)
+                    uses += below.uses
+                    looked_at |= below.looked_at
+        elif places and callee is not None and _CHECKS.search(name := function.source.node_code(callee)):
+            looked_at |= _looked_at_by(unit, name.strip())
+    return Flow(tuple(uses), frozenset(looked_at))
+
+
+def _looked_at_by(unit: Unit, macro: str, depth: int = 3) -> set[str]:
+    """What a macro checks of its argument; everything where its text is not seen."""
+    body = unit.macros.get(macro)
+    if body is None:
+        return set(ASPECTS)
+    found = {aspect for aspect, look in _LOOKS.items() if look.search(body.replace(" ", ""))}
+    for name in re.findall(r"\b(\w+)\s*\(", body) if depth else ():
+        if name in unit.macros and name != macro:
+            found |= _looked_at_by(unit, name, depth - 1)
+    return found
+
+
+def launches_below(unit: Unit, function: Function) -> bool:
+    """Whether the function, or one that it calls, launches a kernel."""
+    return any(next(each.launches, None) is not None for each in unit.reached(function))
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One `AT_DISPATCH_...(tensor.scalar_type(), "name", [&] { ... })`, in `function`. `on` is the tensor, `scalar`
+    the name of the type in `body`."""
+
+    function: Function
+    macro: str
+    span: Span
+    on: str
+    on_span: Span
+    body: Node
+    scalar: str = "scalar_t"
+
+    @property
+    def source(self) -> Source:
+        return self.function.source
+
+    def pointers(self) -> Iterator[tuple[Span, str, str]]:
+        """(place, tensor, type) of each pointer of a type that the body takes."""
+        text = self.source.node_code(self.body)
+        for match in POINTER.finditer(text):
+            if match[3]:
+                start = self.body.start_byte + len(text[: match.start(3)].encode("utf-8", "surrogateescape"))
+                yield Span(self.source, start, start + len(match[3])), match[1], match[3]
+        for match in re.finditer(r"\b(\w+)\s*\.\s*(?:packed_accessor\w*|accessor)\s*<\s*([\w:]+)", text):
+            start = self.body.start_byte + len(text[: match.start(2)].encode("utf-8", "surrogateescape"))
+            yield Span(self.source, start, start + len(match[2])), match[1], match[2]
+
+
+def dispatches(function: Function) -> Iterator[Dispatch]:
+    for call in function.calls:
+        callee = call.child_by_field_name("function")
+        name = function.source.node_code(callee) if callee is not None else ""
+        arguments = uncommented(call.child_by_field_name("arguments"))
+        if not name.startswith("AT_DISPATCH_") or len(arguments) < 3 or callee is None:
+            continue
+        for each in arguments[:-1]:
+            text = function.source.node_code(each)
+            match = re.match(r"(\w+)\s*\.\s*(?:scalar_type|type|dtype)\(", text)
+            if match:
+                on = Span(function.source, each.start_byte, each.start_byte + len(match[1]))
+                macro = function.source.span(callee)
+                yield Dispatch(function, name, macro, match[1], on, arguments[-1])
+                break
+
+
+def same_type(function: Function, tensor: str) -> set[str]:
+    """The tensor and the names of the function that are known to hold the type of its elements: copies, and what is
+    made like it without a type of its own."""
+    found = {tensor}
+    for _ in range(4):
+        names = "|".join(map(re.escape, sorted(found)))
+        for pattern in (_CONTIGUOUS, _SAME, _LIKE):
+            for match in re.finditer(pattern.format(names), function.code):
+                if not re.search(r"\b(?:dtype|toType|to)\(|\bk[A-Z]\w+", match[0]):
+                    found.add(match[1])
+    return found
+
+
+def is_compared(function: Function, one: str, other: str) -> bool:
+    """Whether the function compares the types of two tensors."""
+    looks = r"\s*\.\s*(?:scalar_type|dtype|options)\(\)"
+    pairs = ((one, other), (other, one))
+    return any(re.search(rf"\b{a}{looks}[^;]*\b{b}{looks}", function.code) for a, b in pairs)
+
+
+def lambda_of(node: Node) -> Node | None:
+    return next(iter(descendants(node, "lambda_expression")), None)

@@ -1,0 +1,91 @@
+"""A dispatch over floating types leaves out half or bfloat16.
+
+## Why is this bad?
+
+Models are trained and served in half and bfloat16. `AT_DISPATCH_FLOATING_TYPES` has float and double alone: under
+autocast or after `model.half()` the operator throws "not implemented for 'Half'", and whoever catches that falls back
+to a slow path.
+
+## Example
+
+```cuda
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+
+template <typename scalar_t>
+__global__ void negate_kernel(scalar_t *x, int64_t n) {
+  int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  if (i < n)
+    x[i] = -x[i];
+}
+
+void launch_negate(torch::Tensor x) {
+  int64_t n = x.numel();
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "negate", [&] {
+    negate_kernel<scalar_t><<<(n + 255) / 256, 256, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<scalar_t>(), n);
+  });
+}
+```
+
+## Use instead
+
+```cuda
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+
+template <typename scalar_t>
+__global__ void negate_kernel(scalar_t *x, int64_t n) {
+  int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  if (i < n)
+    x[i] = -x[i];
+}
+
+void launch_negate(torch::Tensor x) {
+  int64_t n = x.numel();
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "negate", [&] {
+    negate_kernel<scalar_t><<<(n + 255) / 256, 256, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<scalar_t>(), n);
+  });
+}
+```
+
+## Limits
+
+- The macros of ATen/Dispatch.h over floating types. Whether the kernel is right in half, such as a long sum, is not
+  looked at. There is no fix to press.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.cuda.extension.unit import Unit
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.torch._tensors import dispatches
+
+severity = Severity.INFORMATION
+
+_LEAVES_OUT = {
+    "AT_DISPATCH_FLOATING_TYPES": ("Half", "BFloat16"),
+    "AT_DISPATCH_FLOATING_TYPES_AND_HALF": ("BFloat16",),
+    "AT_DISPATCH_ALL_TYPES": ("Half", "BFloat16"),
+    "AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES": ("Half", "BFloat16"),
+    "AT_DISPATCH_FLOATING_TYPES_AND": ("Half", "BFloat16"),
+    "AT_DISPATCH_ALL_TYPES_AND": ("Half", "BFloat16"),
+}
+
+
+def check_unit(unit: Unit) -> Iterator[Finding]:
+    for function in unit.here:
+        for each in dispatches(function):
+            given = each.source.code_text(each.span.end, each.on_span.start)
+            left_out = [kind for kind in _LEAVES_OUT.get(each.macro, ()) if kind not in given]
+            if left_out:
+                yield Finding(
+                    span=each.span,
+                    message=(
+                        f"`{each.macro}` leaves out {' and '.join(left_out)}\n"
+                        "Use AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, ...)."
+                    ),
+                    evidence={"macro": each.macro, "left_out": left_out},
+                    kernel=function.name,
+                )

@@ -1,0 +1,96 @@
+"""An operator takes float alone, and says nothing of autocast.
+
+## Why is this bad?
+
+Under `torch.autocast` the layers before it give half or bfloat16. An operator that takes float alone then throws
+"expected scalar type Float but found Half"; with a registration for autocast its inputs are cast.
+
+## Example
+
+```cuda
+#include <torch/extension.h>
+
+__global__ void scale_kernel(float *y, const float *x, float a, int64_t n);
+
+torch::Tensor scale(torch::Tensor x, double a) {
+  TORCH_CHECK(x.is_contiguous());
+  auto y = torch::empty_like(x);
+  int64_t n = x.numel();
+  scale_kernel<<<(n + 255) / 256, 256>>>(y.data_ptr<float>(), x.data_ptr<float>(), a, n);
+  return y;
+}
+
+TORCH_LIBRARY(ours, m) { m.def("scale(Tensor x, float a) -> Tensor"); }
+TORCH_LIBRARY_IMPL(ours, CUDA, m) { m.impl("scale", &scale); }
+```
+
+## Use instead
+
+```cuda
+#include <torch/extension.h>
+#include <ATen/autocast_mode.h>
+
+__global__ void scale_kernel(float *y, const float *x, float a, int64_t n);
+
+torch::Tensor scale(torch::Tensor x, double a) {
+  TORCH_CHECK(x.is_contiguous());
+  auto y = torch::empty_like(x);
+  int64_t n = x.numel();
+  scale_kernel<<<(n + 255) / 256, 256>>>(y.data_ptr<float>(), x.data_ptr<float>(), a, n);
+  return y;
+}
+
+torch::Tensor scale_autocast(torch::Tensor x, double a) {
+  c10::impl::ExcludeDispatchKeyGuard guard(c10::DispatchKey::Autocast);
+  return scale(at::autocast::cached_cast(at::kFloat, x), a);
+}
+
+TORCH_LIBRARY(ours, m) { m.def("scale(Tensor x, float a) -> Tensor"); }
+TORCH_LIBRARY_IMPL(ours, CUDA, m) { m.impl("scale", &scale); }
+TORCH_LIBRARY_IMPL(ours, Autocast, m) { m.impl("scale", &scale_autocast); }
+```
+
+## Limits
+
+- Of operators of a TORCH_LIBRARY that take the pointers of their tensors as float. A `custom_fwd` in the package
+  counts as a registration for all. There is no fix to press.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.cuda.extension.unit import Unit
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.torch._ops import OF_BACKWARD, called, defined, gives_tensor, implementations
+from warpwright.rules.torch._tensors import dispatches, flow, launches_below
+
+severity = Severity.HINT
+
+_REGISTERED = ("Autocast", "AutocastCUDA", "register_autocast", "CompositeImplicitAutograd")
+
+
+def check_unit(unit: Unit) -> Iterator[Finding]:
+    if any(b"custom_fwd" in script.source.data for script in unit.scripts):
+        return
+    for each in defined(unit):
+        if OF_BACKWARD.search(each.name) or not gives_tensor(each) or "!" in each.text:
+            continue
+        if not unit.registered(each.space, each.name).isdisjoint(_REGISTERED):
+            continue
+        for bound in implementations(unit, each):
+            function = bound.function
+            if not launches_below(unit, function) or any(any(dispatches(f)) for f in unit.reached(function)):
+                continue
+            types = {use.type for name in function.tensors for use in flow(unit, function, name).uses}
+            if "float" in types and not types & {"at::Half", "c10::Half", "at::BFloat16", "c10::BFloat16"}:
+                yield Finding(
+                    span=each.source.span(each.at),
+                    message=(
+                        f"`{called(each)}` takes float alone and throws under torch.autocast\n"
+                        "Register it with torch.library.register_autocast, or for the key Autocast."
+                    ),
+                    evidence={"operator": called(each), "types": sorted(types)},
+                    kernel=each.name,
+                )
+                break

@@ -1,0 +1,74 @@
+"""The size of a tensor is kept in 32 bits.
+
+## Why is this bad?
+
+`numel()` and `size()` are 64 bits wide. A tensor of 2^31 elements is 4 GiB in half, which is common: an `int` wraps
+to a negative number, the grid is wrong, and the kernel does nothing or writes elsewhere. Nothing reports it.
+
+## Example
+
+```cuda
+#include <torch/extension.h>
+
+int elements(torch::Tensor x) {
+  int n = x.numel();
+  return n;
+}
+```
+
+## Use instead
+
+```cuda
+#include <torch/extension.h>
+#include <limits>
+
+int elements(torch::Tensor x) {
+  TORCH_CHECK(x.numel() <= std::numeric_limits<int>::max(), "x has too many elements");
+  int n = x.numel();
+  return n;
+}
+```
+
+## Limits
+
+- Of `numel()`, and of products of sizes; one `size(d)` is taken to fit. Any mention of INT_MAX or `numeric_limits` in
+  the function counts as a check. There is no fix to press.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warpwright.cuda.extension.unit import Unit, uses_torch
+from warpwright.rules.base import Finding, Severity
+
+severity = Severity.INFORMATION
+
+_INT = r"(?:const\s+)?(?:unsigned\s+int|unsigned|int|int32_t|uint32_t)"
+_SIZE = r"\w+\s*\.\s*size\(\s*-?\w+\s*\)"
+_WIDE = rf"(?:\w+\s*\.\s*numel\(\)|{_SIZE}\s*\*\s*{_SIZE})"
+_NARROWED = re.compile(
+    rf"\b{_INT}\s+(?P<name>\w+)\s*=\s*(?P<a>{_WIDE})|static_cast<\s*{_INT}\s*>\s*\(\s*(?P<b>{_WIDE})|"
+    rf"\(\s*{_INT}\s*\)\s*(?P<c>{_WIDE})"
+)
+_CHECKED = re.compile(r"INT_MAX|INT32_MAX|numeric_limits|canUse32BitIndexMath|2147483647")
+
+
+def check_unit(unit: Unit) -> Iterator[Finding]:
+    if not uses_torch(unit.source):
+        return
+    for function in unit.here:
+        if _CHECKED.search(function.code):
+            continue
+        for span, match in function.found(_NARROWED):
+            size = " ".join((match["a"] or match["b"] or match["c"]).split())
+            yield Finding(
+                span=span,
+                message=(
+                    f"`{size}` is kept in 32 bits and wraps from 2^31 elements on\n"
+                    "Keep it as int64_t, or check it against std::numeric_limits<int>::max()."
+                ),
+                evidence={"size": size, "function": function.name},
+                kernel=function.name,
+            )

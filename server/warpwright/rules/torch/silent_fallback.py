@@ -1,0 +1,167 @@
+"""A Python wrapper takes torch's path in place of the kernel, and tells nobody.
+
+## Why is this bad?
+
+"I wrote a kernel and training got no faster": an `except` swallows the error of the kernel's first call, or a test of
+device, type or shape sends every real input to torch's own operators. The results are right, the kernel never runs.
+
+## Example
+
+```python
+import torch
+import torch.nn.functional as F
+
+
+def normalize(x):
+    try:
+        return torch.ops.ours.normalize(x)
+    except Exception:
+        return F.normalize(x)
+```
+
+## Use instead
+
+```python
+import torch
+import torch.nn.functional as F
+
+
+def normalize(x):
+    return torch.ops.ours.normalize(x)
+```
+
+## Limits
+
+- An `except` of everything or of RuntimeError around a call of the extension is a warning. A test that returns
+  without it, and an import that fails without a word, are information: they may be meant. A wrapper that warns, logs
+  or raises in that branch is left alone. There is no fix to press.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from warpwright.cuda.extension.script import Function, Script
+from warpwright.cuda.extension.unit import Unit
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.torch._scripts import module_names, native_names, says_so
+from warpwright.syntax.source import Span
+
+severity = Severity.WARNING
+
+_BROAD = ("Exception", "BaseException", "RuntimeError", "AttributeError", "NotImplementedError", "TypeError")
+_PROPERTY = re.compile(
+    r"\.(is_cuda|device|dtype|shape|ndim|dim|size|is_contiguous|stride|requires_grad|numel|is_floating_point)\b|"
+    r"is_available\(\)|\b_?(?:has|have|use)_\w+|\w+_available\b",
+    re.IGNORECASE,
+)
+_TORCH = re.compile(r"\btorch\.|\bF\.|\bnn\.|@|\.(?:sum|mean|softmax|relu|matmul|mul|add|norm|sigmoid|exp|view|to)\(")
+
+
+def check_unit(unit: Unit) -> Iterator[Finding]:
+    script = unit.script
+    if script is None:
+        return
+    for node in ast.walk(script.tree):
+        if isinstance(node, ast.Try):
+            yield from _handlers(unit, script, node)
+    for function in script.functions:
+        if any(native_names(unit, script, each) for each in function.body):
+            yield from _tests(unit, script, function)
+
+
+def _handlers(unit: Unit, script: Script, node: ast.Try) -> Iterator[Finding]:
+    within = ast.Module(node.body, [])
+    called = native_names(unit, script, within)
+    imported = sorted(
+        (each.asname or each.name).rpartition(".")[2]
+        for inner in node.body
+        if isinstance(inner, ast.Import | ast.ImportFrom)
+        for each in inner.names
+        if (each.asname or each.name) in module_names(unit, script)
+    )
+    for handler in node.handlers:
+        kinds = _kinds(handler)
+        if says_so(handler.body) or not (called or imported):
+            continue
+        span = _head(script, handler)
+        if called and (not kinds or kinds & set(_BROAD)):
+            what = f"`{called[0]}` falls back silently: `except {' '.join(sorted(kinds))}` swallows its errors".replace(
+                "except `", "except`"
+            )
+            yield _finding(span, what, "Let the error out, or warn in the handler.", called[0])
+        elif imported and (not kinds or kinds & {"ImportError", "ModuleNotFoundError", "Exception"}):
+            what = f"`{imported[0]}` is missing silently where its import fails"
+            cure = "Warn in the handler that the slow path is taken."
+            yield _finding(span, what, cure, imported[0], Severity.INFORMATION)
+
+
+def _kinds(handler: ast.ExceptHandler) -> set[str]:
+    if handler.type is None:
+        return set()
+    listed = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return {ast.unparse(each).rpartition(".")[2] for each in listed}
+
+
+def _head(script: Script, handler: ast.ExceptHandler) -> Span:
+    start = script.source.line_starts[handler.lineno - 1] + handler.col_offset
+    length = len("except")
+    return (
+        script.span(handler, handler.type) if handler.type is not None else Span(script.source, start, start + length)
+    )
+
+
+def _tests(unit: Unit, script: Script, function: Function) -> Iterator[Finding]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.IfExp):
+            sides = [native_names(unit, script, each) for each in (node.body, node.orelse)]
+            other = node.orelse if sides[0] else node.body
+            if bool(sides[0]) != bool(sides[1]) and _is_torch(other) and _PROPERTY.search(ast.unparse(node.test)):
+                yield _tested(script, node.test, (sides[0] or sides[1])[0])
+        elif isinstance(node, ast.If) and _PROPERTY.search(ast.unparse(node.test)):
+            native = native_names(unit, script, ast.Module(node.body, []))
+            rest = native_names(unit, script, ast.Module(node.orelse, []))
+            behind = _behind(function, node)
+            if native and not rest:
+                fallback = node.orelse or behind
+            elif not native and (rest or native_names(unit, script, ast.Module(behind, []))):
+                fallback = node.body
+            else:
+                continue
+            if _returns_torch(fallback) and not says_so(fallback):
+                everywhere = native_names(unit, script, function)
+                yield _tested(script, node.test, (native or rest or everywhere)[0])
+
+
+def _behind(function: Function, node: ast.If) -> list[ast.stmt]:
+    """The statements behind an `if` in the list that holds it."""
+    for around in ast.walk(function):
+        for body in (getattr(around, "body", None), getattr(around, "orelse", None)):
+            if isinstance(body, list) and node in body:
+                return body[body.index(node) + 1 :]
+    return []
+
+
+def _returns_torch(body: list[ast.stmt]) -> bool:
+    last = body[-1] if body else None
+    value = last.value if isinstance(last, ast.Return | ast.Assign) else None
+    return value is not None and _is_torch(value)
+
+
+def _is_torch(value: ast.expr) -> bool:
+    return _TORCH.search(ast.unparse(value)) is not None
+
+
+def _tested(script: Script, test: ast.expr, name: str) -> Finding:
+    what = f"`{name}` is left out silently where `{ast.unparse(test)}` decides so"
+    return _finding(
+        script.span(test), what, "Warn once in the other branch, or raise there.", name, Severity.INFORMATION
+    )
+
+
+def _finding(span: Span, what: str, cure: str, name: str, grave: Severity | None = None) -> Finding:
+    return Finding(
+        span=span, message=f"{what}\n{cure}", evidence={"call": name}, severity=grave, kernel=name.rpartition(".")[2]
+    )
