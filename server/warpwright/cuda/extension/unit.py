@@ -11,6 +11,7 @@ from tree_sitter import Node
 
 from warpwright.cuda.extension.entries import Registration, registrations
 from warpwright.cuda.extension.script import Script
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, function_declarator, launch_configuration, parameters_of, uncommented
 from warpwright.syntax.source import Source, Span
@@ -63,8 +64,8 @@ class Function:
     def found(self, pattern: re.Pattern[str]) -> Iterator[tuple[Span, re.Match[str]]]:
         """Where a pattern matches in the body, without what comments and literals say."""
         for match in pattern.finditer(self.code):
-            start = self.start + len(self.code[: match.start()].encode("utf-8", "surrogateescape"))
-            length = len(match[0].encode("utf-8", "surrogateescape"))
+            start = self.start + len(encoded(self.code[: match.start()]))
+            length = len(encoded(match[0]))
             yield Span(self.source, start, start + length), match
 
 

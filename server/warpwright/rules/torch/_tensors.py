@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.cuda.extension.unit import Function, Unit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
@@ -124,10 +125,10 @@ class Dispatch:
         text = self.source.node_code(self.body)
         for match in POINTER.finditer(text):
             if match[3]:
-                start = self.body.start_byte + len(text[: match.start(3)].encode("utf-8", "surrogateescape"))
+                start = self.body.start_byte + len(encoded(text[: match.start(3)]))
                 yield Span(self.source, start, start + len(match[3])), match[1], match[3]
         for match in re.finditer(r"\b(\w+)\s*\.\s*(?:packed_accessor\w*|accessor)\s*<\s*([\w:]+)", text):
-            start = self.body.start_byte + len(text[: match.start(2)].encode("utf-8", "surrogateescape"))
+            start = self.body.start_byte + len(encoded(text[: match.start(2)]))
             yield Span(self.source, start, start + len(match[2])), match[1], match[2]
 
 

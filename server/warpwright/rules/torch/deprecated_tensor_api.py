@@ -39,6 +39,7 @@ from collections.abc import Iterator
 
 from warpwright.cuda.extension.unit import Unit, uses_torch
 from warpwright.rules.base import Finding, Severity
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.source import Span
 
 severity = Severity.HINT
@@ -58,7 +59,7 @@ _GONE = (
     (r"\btorch::autograd::Variable\b", "torch::Tensor"),
     (r"\bc10::optional\b", "std::optional"),
 )
-_PATTERNS = tuple((re.compile(pattern.encode()), cure) for pattern, cure in _GONE)
+_PATTERNS = tuple((re.compile(encoded(pattern)), cure) for pattern, cure in _GONE)
 
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
@@ -66,7 +67,7 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
         return
     for pattern, cure in _PATTERNS:
         for match in pattern.finditer(unit.source.code):
-            name = match[0].decode().strip()
+            name = decoded(match[0]).strip()
             yield Finding(
                 span=Span(unit.source, match.start(), match.end()),
                 message=f"`{name}` is deprecated\nUse {cure}.",

@@ -66,6 +66,7 @@ from collections.abc import Iterator
 from warpwright.cuda.extension.unit import Unit
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.torch._ops import called
+from warpwright.syntax.encoding import encoded
 
 severity = Severity.INFORMATION
 
@@ -89,4 +90,4 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
 
 
 def _is_found_in_cpp(unit: Unit, name: str) -> bool:
-    return any(f'"{name}"'.encode() in source.data for source in unit.extension) and "::" in name
+    return any(encoded(f'"{name}"') in source.data for source in unit.extension) and "::" in name
