@@ -92,24 +92,24 @@ def test_races_say_both_lines_and_what_is_missing() -> None:
     shared = "shl.b32 %r1, %r0, 2;\nmov.u32 %r2, tile;\nadd.u32 %r3, %r2, %r1;\nxor.b32 %r4, %r3, {};\n"
     shared += "st.shared.u32 [%r3], %r0;\nld.shared.u32 %r5, [%r4];"
     assert sentences(emulate(shared.format(128))) == [
-        "6: Thread (0, 0, 0) of block (0, 0, 0) reads byte 128 of tile, which thread (32, 0, 0) of the same block has "
-        "written at line 5, with no __syncthreads() between."
+        "6: Thread (0, 0, 0) of block (0, 0, 0) reads byte 128 of tile (value 32), which thread (32, 0, 0) of the same "
+        "block has written at line 5, with no __syncthreads() between."
     ]
     assert sentences(emulate(shared.format(4))) == [
-        "6: Thread (0, 0, 0) of block (0, 0, 0) reads byte 4 of tile, which thread (1, 0, 0) of the same block has "
-        "written at line 5, with no __syncwarp() between: the lanes of a warp run in no fixed order."
+        "6: Thread (0, 0, 0) of block (0, 0, 0) reads byte 4 of tile (value 1), which thread (1, 0, 0) of the same "
+        "block has written at line 5, with no __syncwarp() between: the lanes of a warp run in no fixed order."
     ]
     assert sentences(emulate("st.shared.u32 [tile], %r0;\nbar.sync 0;\nld.shared.u32 %r1, [tile];")) == [
         "1: Thread (0, 0, 0) of block (0, 0, 0) and thread (63, 0, 0) of the same block write different values to "
-        "byte 0 of tile at once."
+        "byte 0 of tile (0 over 63) at once."
     ]
     blocks = "ld.global.u32 %r1, [%rd0];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%rd0], %r1;"
     result = emulate(blocks, block=1, grid=2, arrays=[words(1)])
     fault = faults_of(result.program, result.run, {})[0]
     assert fault.kind is FaultKind.GLOBAL_RACE
     assert fault.message == (
-        "Thread (0, 0, 0) of block (0, 0, 0) writes byte 0 of x, which thread (0, 0, 0) of block (1, 0, 0) has read "
-        "at line 1, and nothing orders the two blocks."
+        "Thread (0, 0, 0) of block (0, 0, 0) writes byte 0 of x (1 over 0), which thread (0, 0, 0) of block (1, 0, 0) "
+        "has read at line 1, and nothing orders the two blocks."
     )
     assert fault.other is not None and fault.other.line == 1
 

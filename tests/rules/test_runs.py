@@ -3,6 +3,8 @@ once."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.carets import Mark
 from support.findings import marks, program, ran
@@ -47,10 +49,13 @@ def test_a_race_that_depends_on_data_is_found_by_the_run_with_both_places_and_th
     assert [fix.rewrite for fix in found.fixes] == ["add-barrier"]
 
 
-def test_a_race_that_the_text_shows_is_told_once_and_in_its_words() -> None:
-    read = run_rules(program(BY_THREAD), select=("shared-memory-race",))
-    assert len(read) == 1
-    assert marks(_found(BY_THREAD, "shared-memory-race")) == marks(read)
+def test_a_race_that_the_text_shows_is_told_once_and_confirmed() -> None:
+    (read,) = run_rules(program(BY_THREAD), select=("shared-memory-race",))
+    (found,) = _found(BY_THREAD, "shared-memory-race")
+    assert (found.span.key, found.headline, found.severity) == (read.span.key, read.headline, Severity.ERROR)
+    assert found.evidence["run"] == "confirmed"
+    shown = r"\nConfirmed by a run: .* of tile \(value -?[0-9.]+\), which .* at line 4, .*; emulated, block 256\.$"
+    assert re.search(shown, found.message)
 
 
 def test_a_comment_suppresses_what_a_run_finds() -> None:

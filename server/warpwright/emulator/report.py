@@ -108,6 +108,13 @@ def _where(found: FoundFault) -> str:
     return f"{found.space} memory at {found.address:#x}"
 
 
+def _values(found: FoundFault) -> str:
+    """` (value 2)` of what is read, ` (3 over 2)` of what is written."""
+    if not found.values:
+        return ""
+    return f" (value {found.values[0]})" if len(found.values) == 1 else f" ({found.values[1]} over {found.values[0]})"
+
+
 def _sentence(program: Program, found: FoundFault, own: Mapping[str, str]) -> str:
     """What happened, without the full stop."""
     does = _does(program.steps[found.step])
@@ -150,10 +157,10 @@ def _race(program: Program, found: FoundFault, own: Mapping[str, str], who: str)
     is_block = other.block == found.thread.block
     whom = f"thread {other.thread} of the same block" if is_block else f"{other}"
     if other_step == found.step and _does(program.steps[found.step]) == "writes":
-        return f"{who} and {whom} write different values to {_where(found)} at once"
+        return f"{who} and {whom} write different values to {_where(found)}{_values(found)} at once"
     position = _position(program, other_step, own)
     line = "" if position is None else f" at line {position.line}"
-    text = f"{who} {_does(program.steps[found.step])} {_where(found)}, which {whom}"
+    text = f"{who} {_does(program.steps[found.step])} {_where(found)}{_values(found)}, which {whom}"
     text += f" {_did(program.steps[other_step])}{line}, "
     if found.kind is FaultKind.MISSING_SYNCWARP:
         return text + "with no __syncwarp() between: the lanes of a warp run in no fixed order"

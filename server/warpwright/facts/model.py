@@ -389,6 +389,20 @@ class RunFault:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelRun:
+    """A run of the kernel's very text: what was launched, the lines that accessed an array in some way, and what went
+    wrong: the kinds of `facts.profile.FaultKind` and the lines, what may come of a guess included."""
+
+    basis: Basis
+    grid: Dim3
+    block: Dim3
+    sizes: tuple[tuple[str, int], ...]
+    accessed: frozenset[tuple[str, int, Space, AccessKind, str | None]]
+    faults: frozenset[str]
+    faulty_lines: frozenset[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class Callee:
     """A function that a kernel may call, itself or through others: any whose name occurs there."""
 
@@ -429,6 +443,7 @@ class Kernel:
     missed_waits: tuple[MissedWait, ...] = ()
     faults: tuple[RunFault, ...] = ()
     """What runs of this very text did wrong; none where it was not run."""
+    runs: tuple[KernelRun, ...] = ()
     promotions: tuple[Promotion, ...] = ()
     divisions: tuple[Division, ...] = ()
     powers: tuple[Power, ...] = ()

@@ -7,7 +7,7 @@ depends on data stays so where the run's data were made up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -18,6 +18,7 @@ from warpwright.facts.model import (
     Branch,
     Divergence,
     Kernel,
+    KernelRun,
     Launch,
     Program,
     RunFault,
@@ -43,7 +44,8 @@ def with_profiles(program: Program, profiles: Sequence[Profile]) -> Program:
             _run_fault(fault, profile, kernel, program.sources) for profile in mine for fault in profile.own_faults
         )
         first = {(fault.kind, fault.span.key): fault for fault in reversed(list(found))}
-        return replace(reduce(profiled, reversed(mine), kernel), faults=tuple(reversed(first.values())))
+        runs = tuple(run for run in map(_run, mine) if run is not None)
+        return replace(reduce(profiled, reversed(mine), kernel), faults=tuple(reversed(first.values())), runs=runs)
 
     return replace(program, kernels=tuple(map(told, program.kernels)))
 
@@ -164,6 +166,31 @@ def _branch(branch: Branch, branches: Sequence[Branch], lines: _Places, profile:
     if branch.divergence is Divergence.UNIFORM:  # at a size that the block divides; the run's ends within a warp
         return replace(branch, divergence=Divergence.BOUNDARY, warps_diverging=share, why=why)
     return replace(branch, divergence=Divergence.PARTIAL, warps_diverging=share, why=why)
+
+
+def _run(profile: Profile) -> KernelRun | None:
+    """What a rule may ask of a run; None where what was launched is not known."""
+    launch = profile.launch
+    if launch.grid is None or launch.block is None or profile.backend is not Backend.EMULATOR:
+        return None
+    return KernelRun(
+        profile.basis,
+        launch.grid,
+        launch.block,
+        tuple(launch.shape.items()),
+        frozenset(
+            (line.file, line.line, each.space, each.kind, each.array) for line in profile.lines for each in line.traffic
+        ),
+        frozenset(fault.kind.value for fault in profile.faults),
+        frozenset(_lines(profile.faults)),
+    )
+
+
+def _lines(faults: Iterable[Fault]) -> Iterator[tuple[str, int]]:
+    for fault in faults:
+        yield fault.file, fault.line
+        if fault.other is not None:
+            yield fault.other.file, fault.other.line
 
 
 def _run_fault(fault: Fault, profile: Profile, kernel: Kernel, sources: Mapping[str, Source]) -> RunFault:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from warpwright.facts.document import dims_text
-from warpwright.facts.model import Kernel, RunFault
+from warpwright.facts.model import Kernel, KernelRun, RunFault
 from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.syntax.source import Span
@@ -23,16 +23,16 @@ def of_runs(
 
     What `told` says of the text is not said again of a run: a fault one of whose places such a finding stands at.
     """
-    said = {_line(finding.span) for finding in told}
+    said = {place_line(finding.span) for finding in told}
     pairs: set[frozenset[tuple[str, int]]] = set()
     for fault in kernel.faults:
-        places = frozenset({_line(fault.span)} | ({_line(fault.other)} if fault.other is not None else set()))
+        places = frozenset({place_line(fault.span)} | ({place_line(fault.other)} if fault.other is not None else set()))
         if fault.kind not in kinds or places & said or (len(places) > 1 and places in pairs):
             continue
         pairs.add(places)
         yield Finding(
             span=fault.span,
-            message=f"{fault.message.removesuffix('.')}; {_run(fault)}.",
+            message=f"{fault.message.removesuffix('.')}; {ran(fault)}.",
             evidence=_evidence(fault),
             fixes=fixes,
             related=_related(fault),
@@ -40,16 +40,17 @@ def of_runs(
         )
 
 
-def _line(span: Span) -> tuple[str, int]:
+def place_line(span: Span) -> tuple[str, int]:
+    """The file and the line of a place: what a run knows of it."""
     return span.path, span.line
 
 
-def _run(fault: RunFault) -> str:
+def ran(run: RunFault | KernelRun) -> str:
     """`emulated, block 256, n = 1,000`"""
-    parts = [fault.basis.value]
-    if fault.block is not None:
-        parts.append(f"block {dims_text(fault.block)}")
-    return ", ".join([*parts, *(f"{name} = {size:,}" for name, size in fault.sizes)])
+    parts = [run.basis.value]
+    if run.block is not None:
+        parts.append(f"block {dims_text(run.block)}")
+    return ", ".join([*parts, *(f"{name} = {size:,}" for name, size in run.sizes)])
 
 
 def _evidence(fault: RunFault) -> dict[str, object]:

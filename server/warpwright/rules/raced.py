@@ -7,13 +7,14 @@ from pathlib import PurePath
 
 from warpwright.facts.model import AccessKind, Basis, Kernel, Race
 from warpwright.rules.base import Finding, Fix, Related
+from warpwright.rules.verdicts import Claim
 from warpwright.rules.words import block_of, launch_evidence, launch_of, place_of
 
 _DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC: "updates"}
 
 
-def of_text(kernel: Kernel, wanted: Callable[[Race], bool], fixes: tuple[Fix, ...] = ()) -> Iterator[Finding]:
-    """A finding for each place whose races are wanted, of launches whose block is in the text. What is stored at once
+def of_text(kernel: Kernel, wanted: Callable[[Race], bool], fixes: tuple[Fix, ...] = ()) -> Iterator[Claim]:
+    """A claim for each place whose races are wanted, of launches whose block is in the text. What is stored at once
     no fix parts."""
     found: set[tuple[str, int, int]] = set()
     for race in kernel.races:
@@ -22,7 +23,7 @@ def of_text(kernel: Kernel, wanted: Callable[[Race], bool], fixes: tuple[Fix, ..
             continue
         found.add(race.other.key)
         same_place = race.other.key == race.write.key and race.turns is None
-        yield Finding(
+        finding = Finding(
             span=race.other,
             message=f"A race: {_words(race)}; {block_of(launch)}.",
             evidence={
@@ -36,6 +37,8 @@ def of_text(kernel: Kernel, wanted: Callable[[Race], bool], fixes: tuple[Fix, ..
             fixes=() if same_place else fixes,
             related=(Related(race.write, "the other side of the race writes here"),),
         )
+        places = ((race.write, race.space, race.by), (race.other, race.space, race.kind))
+        yield Claim(finding, race.array, places, launch, race.blocks)
 
 
 def _words(race: Race) -> str:

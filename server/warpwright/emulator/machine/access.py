@@ -24,6 +24,7 @@ from warpwright.emulator.machine.memory import (
 )
 from warpwright.emulator.machine.races import Races
 from warpwright.emulator.machine.reach import Reach
+from warpwright.emulator.machine.stored import Stored
 from warpwright.emulator.merging import Merged
 from warpwright.facts.profile import FaultKind, Thread
 
@@ -52,7 +53,7 @@ class Access:
         self.local_stride = -(-prepared.program.local_bytes // 16) * 16
         self.memory = prepared.memory
         self.shared = Stretch(layout.blocks * self.shared_stride, ALLOCATED)
-        self.races = Races(prepared.watch, layout, first_block, self.shared.size)
+        self.races = Races(prepared.watch, layout, first_block, self.shared)
         self.local = Stretch(layout.lanes * self.local_stride, ALLOCATED)
         self.warpgroups: Warpgroups | None = None
 
@@ -196,23 +197,16 @@ class Access:
         if holder is not None:
             holder.is_tracked = True
         is_checked = _is_checked(space, holder)
-        if is_checked:
-
-            def changes(places: Array) -> Array:
-                changed: Array = np.zeros(len(places), dtype=bool)
-                own = taken(index, places)
-                for k, value in enumerate(values):
-                    changed |= stretch.load(own + k * size, size) != taken(value, places)
-                return changed
-
-            self.races.store(step, group, space, index, total, changes)
+        stored = Stored(stretch, index, size, values) if is_checked else None
+        if stored is not None:
+            self.races.store(step, group, space, index, total, stored)
         for k, value in enumerate(values):
             place = index + k * size if k else index
             stretch.store(place, size, value if index.ndim or not value.ndim else value[-1])
-            if is_checked and (value.ndim or not index.ndim):
+            if stored is not None and (value.ndim or not index.ndim):
                 lost = np.broadcast_to(stretch.load(place, size) != value, group.size)
                 if lost.any():
-                    self.races.clash(step, group, space, place, lost)
+                    self.races.clash(step, group, space, place, lost, stored)
             if space != "local" and not (holder is not None and holder.is_known):
                 stretch.mark(place, size, READY)
         if space == "global":

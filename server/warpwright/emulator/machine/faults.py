@@ -38,7 +38,7 @@ class FoundFault:
 
     `other_step` and `other_thread` are the earlier access of a race. `address` is as the kernel sees it, `array` what
     it belongs to and `offset` its bytes from the start of that. `text` says what is wrong where the kind does not:
-    `4 bytes past the end of y (4,000 bytes)`.
+    `4 bytes past the end of y (4,000 bytes)`. `values` are what is there, and what a store of a race would put there.
     """
 
     kind: FaultKind
@@ -52,6 +52,7 @@ class FoundFault:
     space: str = ""
     array: str | None = None
     offset: int | None = None
+    values: tuple[str, ...] = ()
 
 
 class KernelFaultError(Exception):

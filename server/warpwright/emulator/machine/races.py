@@ -9,7 +9,7 @@ because nothing orders the lanes of one warp, the kind is `missing-syncwarp`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +27,7 @@ from warpwright.emulator.machine.effects import (
 )
 from warpwright.emulator.machine.faults import FoundFault, race_in, thread_of
 from warpwright.emulator.machine.group import Array, Group, Layout, taken
-from warpwright.emulator.machine.memory import GLOBAL_WINDOW
+from warpwright.emulator.machine.memory import GLOBAL_WINDOW, Stretch
 from warpwright.emulator.machine.order import (
     ACCESS_AT,
     MOST_ACCESSES,
@@ -41,6 +41,7 @@ from warpwright.emulator.machine.order import (
     access_number,
     thread_number,
 )
+from warpwright.emulator.machine.stored import Stored, values_at
 from warpwright.emulator.ptx.model import Instruction
 from warpwright.facts.profile import FaultKind
 
@@ -124,12 +125,13 @@ def _line(instruction: Instruction) -> tuple[str, int] | int:
 class Races:
     """The checks of one batch. `index` are byte places in the batch's shared or the launch's global memory."""
 
-    def __init__(self, watch: Watch, layout: Layout, first_block: int, shared_bytes: int) -> None:
+    def __init__(self, watch: Watch, layout: Layout, first_block: int, shared: Stretch) -> None:
         self.watch = watch
         self.layout = layout
         self.first_block = first_block
+        self.stretch = shared
         self.order = Order(watch.clock, watch.fences, layout, first_block)
-        self.shared = Shadow(shared_bytes, watch.shared_shift) if watch.has_shared else None
+        self.shared = Shadow(shared.size, watch.shared_shift) if watch.has_shared else None
 
     def shadow(self, space: str) -> Shadow | None:
         """The stamps of a space; None where it is not checked."""
@@ -182,9 +184,9 @@ class Races:
         space: str,
         index: Array,
         size: int,
-        changes: Callable[[Array], Array] | None = None,
+        stored: Stored | None = None,
     ) -> None:
-        """Lanes are about to write; `changes` says which of some places in the group change what is there."""
+        """Lanes are about to write; `stored` says what, but of atomics."""
         if step in self.watch.fencing:
             self.order.fence(group)
         shadow = self.shadow(space)
@@ -193,13 +195,13 @@ class Races:
         stamp = group.pick(self.order.stamps) | self.watch.stamps[step]
         for cell in shadow.cells(_spread(index, group), size):
             last = shadow.write.take(cell)
-            self._compare(step, group, shadow, cell, last, stamp, changes)
+            self._compare(step, group, shadow, cell, last, stamp, stored)
             if shadow is self.shared:
-                self._note_read(last, self.watch.stamps[step] if changes is not None else None)
+                self._note_read(last, self.watch.stamps[step] if stored is not None else None)
             for read in (shadow.read, shadow.other) if shadow.has_other else (shadow.read,):
-                self._compare(step, group, shadow, cell, read.take(cell), stamp)
+                self._compare(step, group, shadow, cell, read.take(cell), stamp, stored, behind_read=True)
             shadow.write[cell] = stamp
-        if shadow is self.shared and changes is not None:
+        if shadow is self.shared and stored is not None:
             self._note_store(step, group, index)
 
     def atomic(self, step: int, group: Group, space: str, index: Array, size: int) -> None:
@@ -226,7 +228,7 @@ class Races:
         apart: Array = scoped & (thread_number(stamps) // threads != self.first_block + lanes // threads)
         return apart
 
-    def clash(self, step: int, group: Group, space: str, index: Array, lost: Array) -> None:
+    def clash(self, step: int, group: Group, space: str, index: Array, lost: Array, stored: Stored) -> None:
         """The lanes at these places in the group wrote what another lane of the same instruction wrote over."""
         shadow = self.shadow(space)
         if shadow is None or self.watch.stamps[step] & STRONG:
@@ -238,7 +240,7 @@ class Races:
         places = places[thread_number(winners) != losers]
         if len(places):
             first = places[0]
-            self._note(True, step, step, group, shadow, cell, first, shadow.write[cell[first]], len(places))
+            self._note(True, step, step, group, shadow, cell, first, shadow.write[cell[first]], len(places), stored)
 
     def _suspects(self, shadow: Shadow, group: Group, stamps: Array, own: Array) -> Array | None:
         """The places in the group where an earlier access of another thread may be unordered with this one."""
@@ -257,12 +259,15 @@ class Races:
         cell: Array,
         earlier: Array,
         own: Array,
-        changes: Callable[[Array], Array] | None = None,
+        stored: Stored | None = None,
+        *,
+        behind_read: bool = False,
     ) -> None:
-        """Look for races of accesses with the stamps `own` and the earlier ones of the same cells."""
+        """Look for races of accesses with the stamps `own` and the earlier ones of the same cells: of writes of what is
+        there already, with those `behind_read` alone."""
         suspects = self._suspects(shadow, group, earlier, own)
         if suspects is not None:
-            self._judge(step, group, shadow, cell, suspects, earlier, changes)
+            self._judge(step, group, shadow, cell, suspects, earlier, stored, behind_read)
 
     def _judge(
         self,
@@ -272,7 +277,8 @@ class Races:
         cell: Array,
         suspects: Array,
         stamps: Array,
-        changes: Callable[[Array], Array] | None,
+        stored: Stored | None,
+        behind_read: bool,
     ) -> None:
         old = stamps[suspects]
         places = suspects
@@ -280,8 +286,8 @@ class Races:
             weak = (old & STRONG == 0) | self._are_apart(step, group.lanes[places], old)
             old, places = old[weak], places[weak]
         bad, is_warp = self.order.unordered(group.lanes[places], old)
-        if changes is not None and bad.any():
-            bad &= changes(places)
+        if stored is not None and not behind_read and bad.any():
+            bad &= stored.changes(places)
         if not bad.any():
             return
         numbers = np.where(bad, access_number(old), -1)
@@ -291,7 +297,8 @@ class Races:
             is_across = bool(across.any())
             at = int(np.argmax(across if is_across else here))
             other = self.watch.steps[int(number)]
-            self._note(is_across, step, other, group, shadow, cell, places[at], old[at], int(np.count_nonzero(here)))
+            count = int(np.count_nonzero(here))
+            self._note(is_across, step, other, group, shadow, cell, places[at], old[at], count, stored)
 
     def _note(
         self,
@@ -304,11 +311,14 @@ class Races:
         place: int,
         old: Array,
         count: int,
+        stored: Stored | None = None,
     ) -> None:
         """Note a race; `is_across` where it is one also if a warp's lanes run in lockstep."""
         prepared = self.watch.prepared
         lane = int(group.lanes[place])
         byte = int(cell[place]) << shadow.shift
+        stretch = self.stretch if shadow is self.shared else prepared.memory
+        values = values_at(prepared.program.steps[step], stretch, byte, stored, int(place))
         if shadow is self.shared:
             byte -= lane // self.layout.threads * prepared.shared_stride
             space, address, holder = "shared", byte, prepared.shared_place(byte)
@@ -325,6 +335,7 @@ class Races:
             thread_of(int(thread_number(old)), prepared.grid, prepared.block),
             space,
             *holder,
+            values,
         )
         prepared.note(fault)
 

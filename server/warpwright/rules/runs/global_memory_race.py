@@ -44,6 +44,8 @@ void run(const float *host, int n) {
 
 ## Limits
 
+- A run of such a launch confirms what the text shows, with both threads and the values, or, where it came to both
+  places and did not show it, makes it information. Where the compiler took an access out, the finding says so.
 - From the text only certain races are reported: of two threads whose addresses follow from the text, at a launch in
   sight whose block it gives, and under conditions that sizes decide or that all threads of a block share. Of a long
   loop, its first iterations alone are judged; behind fences, inline assembly and barriers of the grid nothing is. Two
@@ -63,12 +65,13 @@ from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.faults import of_runs
 from warpwright.rules.raced import of_text
+from warpwright.rules.verdicts import judged
 
 severity = Severity.ERROR
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    read = list(of_text(kernel, _is_ours))
+    read = list(judged(kernel, of_text(kernel, _is_ours), FaultKind.GLOBAL_RACE))
     yield from read
     yield from of_runs(kernel, FaultKind.GLOBAL_RACE, told=read)
 

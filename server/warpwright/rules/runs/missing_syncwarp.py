@@ -53,6 +53,8 @@ void run(const float *host) {
 
 ## Limits
 
+- A run of such a launch confirms what the text shows, with both threads and the values, or, where it came to both
+  places and did not show it, makes it information. Where the compiler took an access out, the finding says so.
 - From the text only certain cases are reported, as of [shared-memory-race](shared-memory-race.md). Those whose index
   is data are found by a run: `warpwright check --profile`, or a profile in the editor.
 - Shuffles and votes are taken to order the lanes' memory, which CUDA does not promise. Accesses of one instruction of
@@ -68,13 +70,15 @@ from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.faults import of_runs
 from warpwright.rules.raced import of_text
+from warpwright.rules.verdicts import judged
 
 severity = Severity.ERROR
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     warps = {race.other.key for race in kernel.races if race.space is Space.SHARED and not race.in_warp}
-    read = [finding for finding in of_text(kernel, _is_ours) if finding.span.key not in warps]  # a barrier cures both
+    claims = (each for each in of_text(kernel, _is_ours) if each.finding.span.key not in warps)  # a barrier cures both
+    read = list(judged(kernel, claims, FaultKind.MISSING_SYNCWARP))
     yield from read
     yield from of_runs(kernel, FaultKind.MISSING_SYNCWARP, told=read)
 

@@ -41,6 +41,8 @@ void run(float *out, const float *in) {
 
 ## Limits
 
+- A run of such a launch confirms what the text shows, with both threads and the values, or, where it came to both
+  places and did not show it, makes it information. Where the compiler took an access out, the finding says so.
 - From the text only certain races are reported: of two threads whose addresses follow from the text, with a block
   that a launch in sight gives, and under conditions that all threads of a block share or that sizes decide. Of a long
   loop, its first iterations alone are judged. Behind fences and inline assembly nothing is.
@@ -59,6 +61,7 @@ from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.faults import of_runs
 from warpwright.rules.raced import of_text
+from warpwright.rules.verdicts import judged
 
 severity = Severity.ERROR
 
@@ -66,7 +69,7 @@ FIXES = (Fix("add-barrier", "Add the missing barrier"),)
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    read = list(of_text(kernel, _is_ours, FIXES))
+    read = list(judged(kernel, of_text(kernel, _is_ours, FIXES), FaultKind.SHARED_RACE))
     yield from read
     yield from of_runs(kernel, FaultKind.SHARED_RACE, told=read, fixes=FIXES)
 
