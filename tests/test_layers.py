@@ -17,6 +17,7 @@ SERVER = ROOT / "server"
 # A package may import itself and the packages of lower levels; packages of one level know nothing of each other.
 LEVELS = {
     "sandbox": 1,
+    "timeline": 2,
     "syntax": 1,
     "formulas": 1,
     "schedules": 2,

@@ -23,9 +23,8 @@ from warpwright.search_path import use_absolute_folders
 
 # In the order in which `--help` shows them; each is a module of this package with a `command`.
 COMMANDS = (
-    "check", "fix", "facts", "explain", "profile", "sass", "optimize", "verify", "history", "problem", "formula",
-    "torch-check",
-    "generate", "model", "trust", "doctor", "serve",
+    "check", "fix", "facts", "explain", "profile", "trace", "sass", "optimize", "verify", "history", "problem",
+    "formula", "torch-check", "generate", "model", "trust", "doctor", "serve",
 )  # fmt: skip
 
 INTERRUPTED = 130  # 128 + SIGINT
@@ -63,6 +62,7 @@ def cli(ctx: click.Context) -> None:
     warpwright check src/              what is wrong, with its numbers
     warpwright fix a.cu --write        apply the verified fixes
     warpwright profile a.cu            what each line of a kernel executed and moved, in one run of it
+    warpwright trace train.py          what a PyTorch program waits for, by line, and what would help
     warpwright optimize a.cu           search for a faster kernel; compile, run and time what is proposed
     warpwright formula "y[i] = 2 * x[i]"  write what a formula says as CUDA, and check it
     warpwright doctor                  what was found on this machine, and what to do about what was not

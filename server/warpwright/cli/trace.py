@@ -1,0 +1,114 @@
+"""`warpwright trace`: what a PyTorch program waits for, line by line, and what would make it faster."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, stop_on_ctrl_c
+from warpwright.syntax.encoding import shown_in
+from warpwright.timeline.model import TraceError
+from warpwright.timeline.record import Recording, record
+from warpwright.timeline.report import read_trace, report_json, report_of
+
+
+@click.command("trace", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("script", metavar="[SCRIPT]", required=False)
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--import",
+    "imported",
+    metavar="FILE",
+    help="Read a trace that is there: torch.profiler's (export_chrome_trace, .json or .json.gz), or Nsight Systems' "
+    "(.sqlite, or .nsys-rep where nsys is).",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.1, 600),
+    default=20.0,
+    show_default=True,
+    help="Record for so long; a script that goes on is ended.",
+)
+@click.option(
+    "--skip",
+    type=click.FloatRange(0, 3600),
+    default=0.0,
+    show_default=True,
+    help="Let the script run for so many seconds before recording begins.",
+)
+@click.option(
+    "--python", metavar="PATH", help="The Python that has torch. [default: WARPWRIGHT_GPU_PYTHON, or this one]"
+)
+@click.option(
+    "--allow-write",
+    "writes",
+    multiple=True,
+    metavar="FOLDER",
+    help="The script may write there (repeatable). [default: its temporary folder alone]",
+)
+@click.option("--unconfined", is_flag=True, help="The script may write anywhere and use the network.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+)
+@click.option("--output", "target", metavar="PATH", help="Write it there.")
+def command(
+    *,
+    script: str | None,
+    arguments: tuple[str, ...],
+    imported: str | None,
+    seconds: float,
+    skip: float,
+    python: str | None,
+    writes: tuple[str, ...],
+    unconfined: bool,
+    output: str,
+    target: str | None,
+) -> int:
+    """Show what a PyTorch program waits for: launches, synchronisation, copies, data loading, Python or the GPU.
+
+    SCRIPT is run with ARGS under torch.profiler, in a process of its own: confined, and ended after --seconds; what it
+    prints goes to stderr. Each moment of the wall time counts for one cause, so that the shares sum to all of it; the
+    lines that launch, wait and copy are named, and what would help, with the gain expected of it. Options come before
+    SCRIPT. Exit status: 0 done, 2 it could not be run or read.
+    """
+    if (script is None) == (imported is None):
+        raise CannotRun("name a script to run, or a trace to read with --import: one of the two")
+    with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
+        try:
+            if imported is not None:
+                progress("Reading the trace", None)
+                trace = read_trace(Path(imported))
+            else:
+                progress("Running the script", None)
+                wanted = Recording(
+                    Path(script or ""),
+                    arguments,
+                    python=python or os.environ.get("WARPWRIGHT_GPU_PYTHON") or sys.executable,
+                    seconds=seconds,
+                    skip=skip,
+                    confined=not unconfined,
+                    writes=tuple(Path(each) for each in writes),
+                )
+                trace = record(wanted, is_cancelled)
+        except TraceError as error:
+            raise CannotRun(str(error)) from None
+        progress("Reading what was recorded", None)
+        report = report_of(trace, Path.cwd())
+    if output == "json":
+        text = json.dumps(shown_in(report_json(report)), indent=1)
+    else:
+        from warpwright.cli.trace_text import trace_text
+
+        shown = sys.stdout.isatty() or "COLUMNS" in os.environ
+        text = trace_text(report, shutil.get_terminal_size().columns if shown else 100)
+    print_or_write(text, Path(target) if target else None, styled=output == "text")
+    return 0

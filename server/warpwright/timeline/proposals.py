@@ -1,0 +1,238 @@
+"""What would make a traced program faster, by how much, and what that figure rests on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from warpwright.timeline.host import Cause, is_launch
+from warpwright.timeline.lines import LineCost
+from warpwright.timeline.model import Activity, Place, Trace, Work
+from warpwright.timeline.places import loops_around
+from warpwright.timeline.shares import Shared
+
+_LEAST = 0.03
+"""Of the wall time; below it nothing is proposed."""
+_GRAPH_LAUNCH = 1000
+"""Nanoseconds between kernels of a CUDA graph."""
+_PINNED_RATE = 24.0
+"""Bytes in a nanosecond that pinned memory gives where the trace has no copy from it: PCIe 4.0 x16, rounded down."""
+_MOST_WORKERS = 8
+_FEW_BLOCKS = 132
+_ELEMENTWISE = ("elementwise", "triton_poi", "fused_dropout", "CatArrayBatchedCopy", "index_elementwise")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """`saved` is wall time in nanoseconds without what recording adds, `gain` how many times faster the program would
+    be; `basis` is what both rest on. Gains of several proposals do not multiply: they may save the same time."""
+
+    kind: str
+    text: str
+    places: tuple[Place, ...]
+    saved: int
+    gain: float
+    basis: str
+
+
+def proposals(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> list[Proposal]:
+    """The worthwhile ones, the largest gain first."""
+    totals = shared.totals()
+    found = [
+        *_waits(costs),
+        *_graph(costs),
+        *_batching(trace, costs),
+        *_fusion(trace, shared),
+        *_pinning(trace, shared, totals, costs),
+        *_loading(trace, shared, totals, costs),
+        *_python(shared, costs),
+        *_operators(trace, shared, costs),
+    ]
+    own = shared.own
+    made = [
+        Proposal(kind, text, places, min(saved, own - 1), own / max(1, own - saved), basis)
+        for kind, text, places, saved, basis in found
+        if own and saved >= _LEAST * own
+    ]
+    return sorted(made, key=lambda each: -each.saved)
+
+
+_Found = tuple[str, str, tuple[Place, ...], int, str]
+
+
+def _waits(costs: Sequence[LineCost]) -> Iterator[_Found]:
+    for cost in costs:
+        if cost.waits:
+            what, count = max(cost.waits.items(), key=lambda item: item[1])
+            yield (
+                "synchronisation",
+                f"{what} waits for the GPU {count} times: keep the value on the GPU (torch.where, masks as factors), "
+                "or read it every so many iterations",
+                (cost.place,),
+                cost.idle.get(Cause.SYNCHRONISATION, 0),
+                "the idle time of the GPU that these waits cause",
+            )
+
+
+def _graph(costs: Sequence[LineCost]) -> Iterator[_Found]:
+    """All launches replayed: the host's time between kernels goes, and the gap between kernels in a graph comes."""
+    launching = [cost for cost in costs if cost.launches]
+    count = sum(cost.launches for cost in launching)
+    idle = sum(cost.idle.get(Cause.LAUNCHES, 0) + cost.idle.get(Cause.PYTHON, 0) for cost in launching)
+    if count >= 20:
+        yield (
+            "CUDA graph",
+            f'record the {count} launches as a CUDA graph (torch.compile(mode="reduce-overhead"), or '
+            "torch.cuda.graph for fixed shapes)",
+            tuple(cost.place for cost in sorted(launching, key=lambda each: -each.launches)[:5]),
+            idle - count * _GRAPH_LAUNCH,
+            "the host's idle-GPU time on lines that launch, less 1 us for each kernel; shapes must not change, and "
+            "nothing may wait for the GPU in between",
+        )
+
+
+def _batching(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
+    work: dict[int, list[Activity]] = defaultdict(list)
+    for each in trace.activities:
+        if each.kind is Work.KERNEL:
+            work[each.correlation].append(each)
+    small = {key for key, some in work.items() if all(0 < _blocks(each) <= _FEW_BLOCKS for each in some)}
+    share = len(small) / len(work) if work else 0.0
+    for cost in costs:
+        if cost.launches >= 32 and share > 0.5 and loops_around(cost.place):
+            left = 1 / cost.launches
+            idle = sum(cost.idle.get(cause, 0) for cause in (Cause.LAUNCHES, Cause.PYTHON, Cause.SYNCHRONISATION))
+            yield (
+                "batching",
+                f"the loop here launches {cost.launches} kernels of few blocks: stack the inputs and launch once "
+                "(torch.bmm, torch.func.vmap, torch._foreach_*)",
+                (cost.place,),
+                round((idle + cost.gpu) * (1 - left)),
+                f"kernels of at most {_FEW_BLOCKS} blocks leave most of a GPU idle, so that all iterations at once "
+                "take about as long as one; holds where iterations do not depend on each other",
+            )
+
+
+def _blocks(activity: Activity) -> int:
+    blocks = 1
+    for each in activity.grid:
+        blocks *= each
+    return blocks if activity.grid else 0
+
+
+def _fusion(trace: Trace, shared: Shared) -> Iterator[_Found]:
+    saved = runs = kernels = 0
+    for run in _runs(trace, shared):
+        times = [each.end - each.start for each in run]
+        saved += sum(times) - max(times)
+        runs += 1
+        kernels += len(run)
+    if runs:
+        yield (
+            "fusion",
+            f"{kernels} element-wise kernels follow each other in {runs} runs: fuse each run (torch.compile, or "
+            "`warpwright formula` writes the kernel)",
+            (),
+            saved,
+            "each of a run reads and writes the same elements; fused they take about as long as the longest",
+        )
+
+
+def _runs(trace: Trace, shared: Shared) -> Iterator[list[Activity]]:
+    """Element-wise kernels that follow each other on a stream, of the same grid."""
+    streams: dict[tuple[int, int], list[Activity]] = defaultdict(list)
+    for each in trace.activities:
+        if shared.start <= each.start < shared.end:
+            streams[each.device, each.stream].append(each)
+    for some in streams.values():
+        run: list[Activity] = []
+        for each in sorted(some, key=lambda activity: activity.start):
+            simple = each.kind is Work.KERNEL and any(part in each.name for part in _ELEMENTWISE)
+            if run and not (simple and each.grid == run[0].grid):
+                if len(run) > 1:
+                    yield run
+                run = []
+            if simple:
+                run.append(each)
+        if len(run) > 1:
+            yield run
+
+
+def _pinning(trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: Sequence[LineCost]) -> Iterator[_Found]:
+    up = [each for each in trace.activities if each.direction == "HtoD" and shared.start <= each.start < shared.end]
+    pageable = [each for each in up if each.pageable]
+    size = sum(each.bytes for each in pageable)
+    if not size:
+        return
+    pinned = [each for each in up if not each.pageable and each.bytes >= 1 << 20]
+    taken = sum(each.end - each.start for each in pinned)
+    rate = sum(each.bytes for each in pinned) / taken if taken else _PINNED_RATE
+    exposed = totals.get(Cause.COPIES, 0) * size // max(1, sum(each.bytes for each in trace.activities))
+    left = max(0, round(size / rate) - totals.get(Cause.GPU, 0))
+    yield (
+        "pinned memory",
+        f"{len(pageable)} copies of {size / 1e6:.1f} MB come from pageable memory: DataLoader(pin_memory=True) and "
+        ".to(device, non_blocking=True)",
+        tuple(cost.place for cost in sorted(costs, key=lambda each: -each.pageable_bytes)[:3] if cost.pageable),
+        exposed - left,
+        f"pinned memory at {rate:.0f} GB/s ({'measured in this trace' if taken else 'assumed'}), "
+        "hidden behind the kernels",
+    )
+
+
+def _loading(trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: Sequence[LineCost]) -> Iterator[_Found]:
+    loading = totals.get(Cause.LOADING, 0)
+    places = tuple(
+        each.place
+        for each in sorted(costs, key=lambda cost: -cost.idle.get(Cause.LOADING, 0))[:3]
+        if each.idle.get(Cause.LOADING)
+    )
+    names = {each.name for each in (*trace.ranges, *trace.ops) if each.name.startswith("enumerate(DataLoader)")}
+    if any("MultiProcessing" in name for name in names):
+        yield (
+            "more workers",
+            "the workers of the DataLoader are too slow: more of them, a higher prefetch_factor, "
+            "persistent_workers=True, cheaper decoding, or part of it on the GPU",
+            places,
+            loading,
+            "all of the time spent waiting for batches; an upper bound",
+        )
+        return
+    workers = min(_MOST_WORKERS, max(2, (trace.processors or _MOST_WORKERS) - 1))
+    rest = shared.own - loading
+    yield (
+        "workers",
+        f"load in the background: DataLoader(num_workers={workers}, persistent_workers=True)",
+        places,
+        loading - max(0, loading // workers - rest),
+        f"{workers} workers load at once while the rest of the program goes on",
+    )
+
+
+def _python(shared: Shared, costs: Sequence[LineCost]) -> Iterator[_Found]:
+    for cost in costs[:5]:
+        time = cost.idle.get(Cause.PYTHON, 0)
+        if time >= 0.1 * shared.own:
+            yield (
+                "Python",
+                "this line is Python alone: move it out of the loop, do it once, or on tensors",
+                (cost.place,),
+                time,
+                "all of the line's time while no GPU worked; an upper bound",
+            )
+
+
+def _operators(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> Iterator[_Found]:
+    if not any(is_launch(call.name) for call in trace.calls):
+        return
+    for cost in costs[:5]:
+        time = cost.idle.get(Cause.OPERATORS, 0)
+        if time >= 0.1 * shared.own:
+            yield (
+                "to the GPU",
+                "this line computes on the CPU while the GPU waits: create the tensors on the GPU, or move them first",
+                (cost.place,),
+                time,
+                "all of the line's operators that give the GPU nothing; an upper bound",
+            )

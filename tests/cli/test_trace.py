@@ -1,0 +1,30 @@
+"""`warpwright trace --import`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.chrome_traces import Maker
+from warpwright.cli.main import run
+
+
+def test_a_trace_is_told_in_words_and_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = Maker()
+    for index in range(100):
+        made.launch(10 * index, 2)
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(made.document()), encoding="utf-8")
+    assert run(["trace", "--import", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "bound by launches" in said
+    assert "NVIDIA H200" in said
+    assert run(["trace", "--import", str(path), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bound_by"] == "launches"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--import", "none.json"], ["--import", "a", "b.py"], ["none.py"]])
+def test_what_cannot_be_done_is_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["trace", *arguments]) == 2
+    assert "Traceback" not in capsys.readouterr().err
