@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpwright.files import read_file
+from warpwright.syntax.encoding import shown_bytes
 from warpwright.timeline.model import Activity, Trace, Work
 
 _SUFFIXES = (".cu", ".cuh", ".cpp", ".h", ".hpp", ".py")
@@ -67,7 +68,7 @@ def kernel_sources(folder: Path, names: Iterable[str]) -> dict[str, tuple[str, i
     found: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for path in _files(folder):
         try:
-            text = read_file(path, _MOST_BYTES).decode(errors="replace")
+            text = shown_bytes(read_file(path, _MOST_BYTES))
         except OSError:
             continue
         if "__global__" not in text and "@triton" not in text:

@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from warpwright.sandbox.confine import Confined, Policy
+from warpwright.syntax.encoding import shown_bytes
 from warpwright.timeline.model import Activity, Call, Event, Trace, TraceError, Work
 
 _EXPORT_SECONDS = 600.0
@@ -73,7 +74,7 @@ def _exported(nsys: str, report: Path, folder: Path) -> Path:
         finally:
             running.kill()
         log.seek(0)
-        said = log.read(4096).decode(errors="replace").strip().splitlines()
+        said = shown_bytes(log.read(4096)).strip().splitlines()
     if status or not made.is_file():
         raise TraceError(f"nsys could not export {report.name}: {said[-1] if said else f'exit status {status}'}")
     return made

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from warpwright.files import read_file
+from warpwright.syntax.encoding import shown_bytes
 from warpwright.timeline.host import main_thread
 from warpwright.timeline.model import Frame, Place, Trace
 from warpwright.timeline.torch_trace import is_users
@@ -145,7 +146,7 @@ def text_at(place: Place) -> str:
 @lru_cache(64)
 def _texts(file: str) -> Mapping[int, str]:
     try:
-        text = read_file(Path(file), _MOST_SOURCE).decode(errors="replace")
+        text = shown_bytes(read_file(Path(file), _MOST_SOURCE))
     except OSError:
         return {}
     return {number: line.strip() for number, line in enumerate(text.splitlines(), 1)}
