@@ -26,7 +26,7 @@ ASPECTS = {
 _LOOKS = {aspect: re.compile(pattern) for aspect, pattern in ASPECTS.items()}
 _CHECKS = re.compile(r"check|assert|verify|validate|expect|require|enforce", re.IGNORECASE)
 _CONTIGUOUS = r"\b(\w+)\s*=\s*(?:{0})\s*(?:\.\s*\w+\([^()]*\)\s*)*\.\s*contiguous\("
-_SAME = r"\b(\w+)\s*=\s*(?:{0})\s*(?:;|\.\s*(?:to|detach|view|reshape|flatten)\()"
+_SAME = r"\b(\w+)\s*=\s*(?:{0})\s*(?:;|\.\s*(?:detach|view|reshape|flatten)\()"
 _LIKE = r"\b(\w+)\s*=\s*(?:torch|at)::\w+\((?:[^;]*\b(?:{0})\s*\.\s*options\(\)|\s*(?:{0})\b)[^;]*;"
 _MOST_CALLS = 16
 

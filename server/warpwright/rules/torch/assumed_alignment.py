@@ -53,8 +53,9 @@ severity = Severity.WARNING
 _WIDE = r"(?:u?(?:int|long|longlong|short|char)|float|double|half|__half|__nv_bfloat16)[2348]|__nv_bfloat162|__half2"
 _CAST = re.compile(
     rf"(?:reinterpret_cast<\s*(?:const\s+)?(?P<a>{_WIDE})\s*(?:const\s*)?\*\s*>\s*\(|"
-    rf"\(\s*(?:const\s+)?(?P<b>{_WIDE})\s*(?:const\s*)?\*\s*\)\s*)(?P<x>\w+)\s*\.\s*\w*data_ptr\b"
+    rf"\(\s*(?:const\s+)?(?P<b>{_WIDE})\s*(?:const\s*)?\*\s*\)\s*)(?P<x>\w+)(?P<own>\s*\.\s*\w*data_ptr\b)?"
 )
+_HOLDS = r"\b{0}\s*=\s*[^;]*\bdata_ptr\b"
 _CHECKED = re.compile(r"uintptr_t|align", re.IGNORECASE)
 
 
@@ -65,13 +66,14 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
         if _CHECKED.search(function.code):
             continue
         for span, match in function.found(_CAST):
-            wide = match["a"] or match["b"]
-            yield Finding(
-                span=span,
-                message=(
-                    f"`{match['x']}` is taken to be aligned for {wide}, and nothing checks its address\n"
-                    "Test the address and the size, and keep a scalar path beside it."
-                ),
-                evidence={"tensor": match["x"], "type": wide},
-                kernel=function.name,
-            )
+            wide, name = match["a"] or match["b"], match["x"]
+            if match["own"] or re.search(_HOLDS.format(name), function.code):
+                yield Finding(
+                    span=span,
+                    message=(
+                        f"`{name}` is taken to be aligned for {wide}, and nothing checks its address\n"
+                        "Test the address and the size, and keep a scalar path beside it."
+                    ),
+                    evidence={"tensor": name, "type": wide},
+                    kernel=function.name,
+                )

@@ -130,7 +130,8 @@ def _tests(unit: Unit, script: Script, function: Function) -> Iterator[Finding]:
                 fallback = node.body
             else:
                 continue
-            if _returns_torch(fallback) and not says_so(fallback):
+            is_native = native_names(unit, script, ast.Module(fallback, []))
+            if _returns_torch(fallback) and not is_native and not says_so(fallback):
                 everywhere = native_names(unit, script, function)
                 yield _tested(script, node.test, (native or rest or everywhere)[0])
 
