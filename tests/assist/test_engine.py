@@ -254,3 +254,15 @@ def test_without_the_runtime_it_says_what_to_install(tmp_path: Path, model: Mode
     assert done.stderr == ""
     assert "libllama.so: no such file" in done.stdout
     assert "pip install 'warpwright[model]'" in done.stdout
+
+
+def test_samples_side_by_side_are_those_one_by_one(engine: Engine) -> None:
+    grammar = "root ::= [a-z ]{12}"
+    single = [
+        engine.complete(CompletionRequest("Once upon a", 16, 0.7 * (seed > 0), seed, grammar=grammar)).text
+        for seed in range(3)
+    ]
+    together = engine.complete(CompletionRequest("Once upon a", 16, grammar=grammar, more=(0.7, 0.7)))
+    assert [(together.text, together.stop), *map(tuple, together.others)] == [(each, "end") for each in single]
+    again = engine.complete(CompletionRequest("Once upon a time", 1))
+    assert again.reused_tokens >= again.prompt_tokens - 2

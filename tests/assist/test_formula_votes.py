@@ -26,7 +26,8 @@ class Scripted(Engine):
         self, request: CompletionRequest, is_cancelled: IsCancelled = never_cancelled, is_enough: object = None
     ) -> Completion:
         self.asked.append(request)
-        return Completion(self.answers[len(self.asked) - 1], self.stop)
+        first, *others = (self.answers.pop(0) for _ in range(1 + len(request.more)))
+        return Completion(first, self.stop, others=[(each, self.stop) for each in others])
 
 
 REQUEST = FormulaRequest("row means")
@@ -37,17 +38,19 @@ def test_what_most_answers_mean_comes_first() -> None:
         " y[r] = sum[c] x[r, c]",
         " y[r] = mean[c] x[r, c]",
         " y[r] = frob(x[r])",
+        " y[r] = 2 *",
         " y[i] = s[i] / J where s[i] = sum[j] x[i, j]",
         " y[r] = (sum[c] 3 * x[r, c]) / (3 * C)",
     ]
     engine = Scripted(answers)
-    found = formulas_for(engine, REQUEST, 5)
+    found = formulas_for(engine, REQUEST, 6)
     assert [(each.formula.text, each.votes) for each in found] == [
         ("y[r] = mean[c] x[r, c]", 3),
         (answers[0].strip(), 1),
     ]
-    assert [each.temperature > 0 for each in engine.asked] == [False] + 4 * [True]
-    assert len({each.seed for each in engine.asked}) == 5
+    temperatures = [each for asked in engine.asked for each in (asked.temperature, *asked.more)]
+    assert [each > 0 for each in temperatures] == [False] + 5 * [True]
+    assert [each.seed for each in engine.asked] == [0, 4]
     assert all(each.grammar for each in engine.asked)
 
 
@@ -90,7 +93,7 @@ def test_the_real_model_is_asked(engine: Engine) -> None:
 
 
 def test_no_more_is_asked_once_the_first_cannot_be_overtaken() -> None:
-    engine = Scripted(["no formula", *5 * [" y[i] = x[i]"]])
+    engine = Scripted([*4 * [" y[i] = x[i]"], *4 * [" y[i] = 2 * x[i]"]])
     found = formulas_for(engine, REQUEST, 8)
-    assert [(each.votes, each.samples) for each in found] == [(4, 5)]
-    assert len(engine.asked) == 5
+    assert [(each.votes, each.samples) for each in found] == [(4, 4)]
+    assert len(engine.asked) == 1

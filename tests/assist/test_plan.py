@@ -114,7 +114,8 @@ def test_the_worked_example_is_one_of_the_same_kind(shot: PlanShot) -> None:
 
 ADMITS = """
 import json, sys
-from warpwright.assist.child import Chooser, Model, Request
+from warpwright.assist.child import Model
+from warpwright.assist.sampling import Chooser, Request
 path, grammar, answers = json.load(sys.stdin)
 model = Model(path, None)
 for answer in answers:

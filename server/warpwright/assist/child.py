@@ -3,16 +3,18 @@
 JSON lines on stdin and stdout. First the child says {"ready": {"context": 4096}} or {"failed": "a sentence"}. Then
 
     {"id": 1, "prompt": "...", "max_tokens": 256, "temperature": 0.0, "seed": 0, "stop": [], "grammar": null,
-     "seconds": 60}
+     "seconds": 60, "more": []}
 
 is answered by {"id": 1, "text": "a piece"} for each piece and at last by {"id": 1, "done": {"text", "stop",
-"prompt_tokens", "reused_tokens", "tokens", "threads"}} or {"id": 1, "error": "a sentence"}. {"cancel": 1} ends request
-1 early. The end of stdin ends the process, so that it never outlives its parent.
+"prompt_tokens", "reused_tokens", "tokens", "threads", "others"}} or {"id": 1, "error": "a sentence"}. {"cancel": 1}
+ends request 1 early. The end of stdin ends the process, so that it never outlives its parent.
+
+"more" are the temperatures of further samples, with the seeds that follow; "others" are their [text, stop]. All are
+computed side by side, a token of each at once: four take less than two one after the other.
 """
 
 from __future__ import annotations
 
-import codecs
 import ctypes
 import json
 import os
@@ -21,36 +23,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
+from warpwright.assist.sampling import Request, RequestError, Sample
 from warpwright.assist.threads import Threads, processors
 from warpwright.syntax.encoding import encoded, shown, shown_bytes
 
 CONTEXT = 4096
 BATCH = 128  # a request that is stopped loses what it read of a batch; one of 512 is read a fifth faster
-TOP_K = 64  # sampling looks at this many tokens, and a grammar at this many before it looks at all
+MOST_SAMPLES = 4
 LONGEST_PIECE = 256
-
-
-class RequestError(Exception):
-    """A request that cannot be answered; the message is one sentence."""
 
 
 class Stopped(Exception):  # noqa: N818  # no error: the abort callback ended a computation
     """A request that was cancelled or is out of time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    id: int
-    prompt: str
-    max_tokens: int
-    temperature: float
-    seed: int
-    stop: tuple[str, ...]
-    grammar: str | None
-    seconds: float
 
 
 class Inbox:
@@ -66,7 +53,7 @@ class Inbox:
             if "cancel" in message:
                 self.cancelled.add(message["cancel"])
             else:
-                message["stop"] = tuple(message["stop"])
+                message["stop"], message["more"] = tuple(message["stop"]), tuple(message["more"])
                 self.requests.put(Request(**message))
         os._exit(0)  # the parent is gone; the model's thread may be deep in a computation
 
@@ -102,6 +89,7 @@ class Model:
         params = llama.llama_context_default_params()
         params.n_ctx = self.context_size
         params.n_batch = params.n_ubatch = min(BATCH, self.context_size)
+        params.n_seq_max, params.kv_unified = MOST_SAMPLES, True
         params.offload_kqv = params.op_offload = False
         self.threads = Threads(processors())
         self.context = llama.llama_init_from_model(self.model, params)
@@ -113,6 +101,7 @@ class Model:
         self.memory = llama.llama_get_memory(self.context)
         self.vocabulary = llama.llama_vocab_n_tokens(self.vocab)
         self.cached: list[int] = []
+        self._batch = llama.llama_batch_init(MOST_SAMPLES, 0, 1)
         self._piece = ctypes.create_string_buffer(LONGEST_PIECE)
 
     def _on_log(self, level: int, text: bytes, _: object) -> None:
@@ -168,12 +157,37 @@ class Model:
 
     def decode(self, tokens: list[int]) -> None:
         ids = (self.llama.llama_token * len(tokens))(*tokens)
+        self._compute(self.llama.llama_batch_get_one(ids, len(tokens)))
+        self.cached = self.cached + tokens
+
+    def branch(self, count: int) -> None:
+        """Let `count` sequences go on from what was read."""
+        for sequence in range(1, count):
+            self.llama.llama_memory_seq_cp(self.memory, 0, sequence, -1, -1)
+
+    def join(self, count: int) -> None:
+        """Forget all sequences but the first, and of that what `decode` did not read."""
+        for sequence in range(1, count):
+            self.llama.llama_memory_seq_rm(self.memory, sequence, -1, -1)
+        if not self.llama.llama_memory_seq_rm(self.memory, 0, len(self.cached), -1):
+            self.llama.llama_memory_clear(self.memory, True)
+            self.cached = []
+
+    def step(self, tokens: list[tuple[int, int]], at: int) -> None:
+        """Read one token at the position `at` of each sequence that is named: (sequence, token)."""
+        self._batch.n_tokens = len(tokens)
+        for number, (sequence, token) in enumerate(tokens):
+            self._batch.token[number], self._batch.pos[number] = token, at
+            self._batch.n_seq_id[number], self._batch.seq_id[number][0] = 1, sequence
+            self._batch.logits[number] = 1
+        self._compute(self._batch)
+
+    def _compute(self, batch: Any) -> None:
         self.llama.llama_set_n_threads(self.context, self.threads.count, self.threads.count)
         began, worked = time.monotonic(), time.process_time()
-        status = self.llama.llama_decode(self.context, self.llama.llama_batch_get_one(ids, len(tokens)))
+        status = self.llama.llama_decode(self.context, batch)
         self.threads.learn(time.monotonic() - began, time.process_time() - worked)
         if status == 0:
-            self.cached = self.cached + tokens
             return
         if not self.llama.llama_memory_seq_rm(self.memory, 0, len(self.cached), -1):
             self.llama.llama_memory_clear(self.memory, True)
@@ -182,69 +196,10 @@ class Model:
             raise Stopped
         raise RequestError(f"The model could not continue (llama_decode returned {status}{self._because()}).")
 
-    def logits(self) -> Any:
-        pointer = self.llama.llama_get_logits_ith(self.context, -1)
+    def logits(self, number: int = -1) -> Any:
+        """Of the token with that number in the last batch."""
+        pointer = self.llama.llama_get_logits_ith(self.context, number)
         return self.numpy.ctypeslib.as_array(pointer, shape=(self.vocabulary,))
-
-
-class Chooser:
-    """Picks the next token of one request: temperature, seed and, where there is one, the grammar.
-
-    A grammar is tested against the model's own choice first, then against the most likely tokens, and only if it
-    refuses all of them against the whole vocabulary: filtering 262,144 candidates takes as long as two tokens.
-    """
-
-    def __init__(self, model: Model, request: Request) -> None:
-        self.model = model
-        self.llama = model.llama
-        self.numpy = model.numpy
-        self.temperature = request.temperature
-        self.random = self.numpy.random.default_rng(request.seed)
-        self.grammar = None
-        self.candidate = self.numpy.dtype([("id", "i4"), ("logit", "f4"), ("p", "f4")])
-        if request.grammar is not None:
-            text = encoded(shown(request.grammar))
-            self.model.last_error = ""
-            # llama.cpp takes an empty grammar for none, and would read up to the first NUL.
-            if text.strip() and b"\0" not in text:
-                self.grammar = self.llama.llama_sampler_init_grammar(model.vocab, text, b"root")
-            if not self.grammar:
-                raise RequestError(f"The grammar is not valid GBNF with a rule named root{model._because()}.")
-
-    def close(self) -> None:
-        if self.grammar:
-            self.llama.llama_sampler_free(self.grammar)
-
-    def next_token(self) -> int:
-        logits = self.model.logits()
-        likely = self.numpy.argpartition(logits, -TOP_K)[-TOP_K:]
-        token = self._pick(likely, logits)
-        if self.grammar:
-            if not len(self._admitted(self.numpy.array([token]))):
-                admitted = self._admitted(likely)
-                if not len(admitted):
-                    admitted = self._admitted(self.numpy.arange(len(logits)))
-                if not len(admitted):
-                    raise RequestError("The grammar cannot be satisfied: no token may follow here.")
-                token = self._pick(admitted, logits)
-            # Only an admitted token may be accepted: anything else is a C++ exception that ends the process.
-            self.llama.llama_sampler_accept(self.grammar, token)
-        return token
-
-    def _pick(self, tokens: Any, logits: Any) -> int:
-        values = logits[tokens]
-        if self.temperature <= 0:
-            return int(tokens[values.argmax()])
-        weights = self.numpy.exp((values - values.max()) / self.temperature, dtype="f8")
-        return int(self.random.choice(tokens, p=weights / weights.sum()))
-
-    def _admitted(self, tokens: Any) -> Any:
-        candidates = self.numpy.zeros(len(tokens), self.candidate)
-        candidates["id"] = tokens
-        data = candidates.ctypes.data_as(self.llama.llama_token_data_p)
-        array = self.llama.llama_token_data_array(data, len(tokens), -1, False)
-        self.llama.llama_sampler_apply(self.grammar, ctypes.byref(array))
-        return tokens[candidates["logit"] > -self.numpy.inf]
 
 
 def answer(model: Model, request: Request, inbox: Inbox) -> Iterator[dict[str, Any]]:
@@ -253,49 +208,65 @@ def answer(model: Model, request: Request, inbox: Inbox) -> Iterator[dict[str, A
     model.is_cancelled = lambda: request.id in inbox.cancelled
     model.threads.look()
     prompt = model.tokenize(request.prompt)
-    room = model.context_size - request.max_tokens
+    count = 1 + len(request.more)
+    if count > MOST_SAMPLES:
+        raise RequestError(f"At most {MOST_SAMPLES} samples are computed at once.")
+    room = model.context_size - count * request.max_tokens
     if len(prompt) > room:
         raise RequestError(
             f"The prompt has {len(prompt)} tokens; at most {max(room, 0)} fit beside an answer of {request.max_tokens}."
         )
-    chooser = Chooser(model, request)
-    text, tokens, reused, stop = "", 0, 0, "length"
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    asked = [
+        replace(request, temperature=temperature, seed=request.seed + number)
+        for number, temperature in enumerate((request.temperature, *request.more))
+    ]
+    samples: list[Sample] = []
+    reused = 0
     try:
+        samples.extend(Sample(model, each) for each in asked)
         reused = model.known(prompt)
         model.read(prompt[reused:])
-        while tokens < request.max_tokens:
-            if model.must_stop():
-                raise Stopped
-            token = chooser.next_token()
-            if model.llama.llama_vocab_is_eog(model.vocab, token):
-                stop = "end"
-                break
-            tokens += 1
-            piece = decoder.decode(model.piece(token))
-            text += piece
-            cut = min((at for at in (text.find(word) for word in request.stop) if at >= 0), default=-1)
-            if cut >= 0:
-                text, stop = text[:cut], "stop"
-                break
-            if piece:
-                yield {"text": piece}
-            if tokens < request.max_tokens:
-                model.read([token])
+        yield from _grown(model, samples, len(prompt))
     except Stopped:
-        stop = "cancelled" if model.is_cancelled() else "time"
+        pass
     finally:
-        chooser.close()
+        for sample in samples:
+            sample.chooser.close()
+    stopped = "cancelled" if model.is_cancelled() else "time"
+    first = samples[0]
     yield {
         "done": {
-            "text": text,
-            "stop": stop,
+            "text": first.text,
+            "stop": first.stop or stopped,
             "prompt_tokens": len(prompt),
             "reused_tokens": reused,
-            "tokens": tokens,
+            "tokens": sum(each.tokens for each in samples),
             "threads": model.threads.count,
+            "others": [[each.text, each.stop or stopped] for each in samples[1:]],
         }
     }
+
+
+def _grown(model: Model, samples: list[Sample], at: int) -> Iterator[dict[str, Any]]:
+    """Let samples grow behind a prompt of `at` tokens that was read, to their ends; the pieces of the first."""
+    model.branch(len(samples))
+    try:
+        numbers = [-1] * len(samples)
+        going = list(enumerate(samples))
+        while True:
+            for number, (_, sample) in zip(numbers, going, strict=True):
+                if model.must_stop():
+                    raise Stopped
+                piece = sample.grow(number)
+                if piece and sample is samples[0]:
+                    yield {"text": piece}
+            going = [each for each in going if not each[1].stop]
+            if not going:
+                return
+            model.step([(sequence, sample.last) for sequence, sample in going], at)
+            numbers, at = list(range(len(going))), at + 1
+    finally:
+        model.join(len(samples))
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -50,7 +50,8 @@ class EngineError(Exception):
 class CompletionRequest:
     """Text to be continued. `temperature` 0 always takes the likeliest token. `grammar` is GBNF with a rule `root`.
 
-    `seconds` limits this request, without the loading of the model.
+    `seconds` limits this request, without the loading of the model. `more` are the temperatures of up to three further
+    samples, with the seeds that follow, which are computed side by side.
     """
 
     prompt: str
@@ -60,6 +61,7 @@ class CompletionRequest:
     stop: tuple[str, ...] = ()
     grammar: str | None = None
     seconds: float = 60.0
+    more: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class Completion:
 
     "end": the model ended, or the grammar was complete; "stop": a stop text came, which is not in `text`; "length":
     max_tokens; "time": the limit; "enough": `is_enough` said so; "cancelled". `reused_tokens` of the prompt were in
-    the model's memory already. `threads` would compute the next token.
+    the model's memory already. `threads` would compute the next token. `others` are the text and the stop of further
+    samples; `tokens` counts theirs, too.
     """
 
     text: str
@@ -77,6 +80,7 @@ class Completion:
     reused_tokens: int = 0
     tokens: int = 0
     threads: int = 0
+    others: Sequence[tuple[str, str]] = ()
 
 
 class _Child:

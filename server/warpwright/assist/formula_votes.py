@@ -20,6 +20,8 @@ from warpwright.progress import IsCancelled, never_cancelled
 MAX_TOKENS = 256
 TEMPERATURE = 0.7
 SAMPLES = 8
+AT_ONCE = 4
+"""Samples that are computed side by side. All of one meaning need no others."""
 BUDGET_SECONDS = 30.0
 _COMPARE_SECONDS = 20.0
 
@@ -49,25 +51,27 @@ def formulas_for(
     deadline = time.monotonic() + budget_seconds
     written: list[Formula] = []
     asked_for = 0
-    for seed in range(samples):
+    while (count := min(AT_ONCE, samples - asked_for)) > 0:
         seconds = deadline - time.monotonic()
-        if seconds <= 0 or is_cancelled() or _is_decided(written, samples - seed):
+        if seconds <= 0 or is_cancelled() or _is_decided(written, samples - asked_for):
             break
-        asked_for += 1
-        temperature = TEMPERATURE if seed else 0.0
-        asked = CompletionRequest(prompt, MAX_TOKENS, temperature, seed, (STOP,), grammar, seconds)
+        temperatures = [TEMPERATURE if number else 0.0 for number in range(asked_for, asked_for + count)]
+        first, *more = temperatures
+        asked = CompletionRequest(prompt, MAX_TOKENS, first, asked_for, (STOP,), grammar, seconds, tuple(more))
         answer = engine.complete(asked, is_cancelled)
-        formula = read_formula(answer.text) if answer.stop in ("end", "stop") else ""
-        found = taken(formula) if isinstance(formula, Formula) else None
-        if found is not None:
-            written.append(found)
+        asked_for += count
+        for text, stop in ((answer.text, answer.stop), *answer.others):
+            formula = read_formula(text) if stop in ("end", "stop") else ""
+            found = taken(formula) if isinstance(formula, Formula) else None
+            if found is not None:
+                written.append(found)
     return voted(written, asked_for)
 
 
 def _is_decided(written: Sequence[Formula], left: int) -> bool:
     """Whether none but the first can have the most votes, whatever the answers that are left mean."""
     counts = sorted(map(len, _groups(written)), reverse=True)
-    return bool(counts) and counts[0] - sum(counts[1:2]) > left
+    return bool(counts) and counts[0] - sum(counts[1:2]) >= left
 
 
 def _groups(written: Sequence[Formula]) -> list[list[Formula]]:
