@@ -29,7 +29,8 @@ def bessel(order: int, x: Tensor) -> Tensor:
         term = term * (4 * order * order - (2 * k + 1) ** 2) / ((k + 1) * 8 * size)
     phase = size - (order * 0.5 + 0.25) * math.pi
     wave = torch.sqrt(2 / (math.pi * size)) * (even * phase.cos() - odd * phase.sin())
-    return torch.where(far, torch.where(x < 0, (-1.0) ** order, 1.0) * wave, total / 64)
+    found = torch.where(far, torch.where(x < 0, (-1.0) ** order, 1.0) * wave, total / 64)
+    return torch.where(x.isinf(), 0.0, found)
 
 
 def power(base: Tensor, exponent: Tensor) -> Tensor:

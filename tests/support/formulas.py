@@ -50,6 +50,8 @@ FORMULAS: dict[str, str] = {
     "argmin of all": "y = argmin[r, c] x[r, c]",
     "embedding": "y[t, d] = table[ids[t], d]",
     "histogram": "h: i32[16] b: u8[I] h[b[i] % 16] = sum[i] 1",
+    "group means": "t: f32[4] n: f32[4] y[i] = x[i] - t[k[i] % 4] / n[k[i] % 4] "
+    "where t[k[i] % 4] = sum[i] x[i], n[k[i] % 4] = sum[i] 1",
     "index add": "h[b[i], d] += x[i, d]",
     "scatter max": "h[b[i]] max= x[i]",
     "rotary": "y[t, h, d] = x[t, h, d] * cos(a[t, d]) + (-x[t, h, d + 4] if d < 4 else x[t, h, d - 4]) * sin(a[t, d])"

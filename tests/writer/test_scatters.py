@@ -45,6 +45,19 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
         "y[segment[b, i], h, d] = sum[b, i] x[b, i, h, d]",
         [{"B": 2, "I": 9, "H": 3, "D": d, "y_size0": 30} for d in (1, 4, 6, 12)],
     ),
+    "softmax of groups": (
+        "k: i32 m: f32[G] s: f32[G] y[e] = exp(x[e] - m[k[e]]) / s[k[e]] where m[k[e]] = max[e] x[e], "
+        "s[k[e]] = sum[e] exp(x[e] - m[k[e]])",
+        [{"G": 3, "E": e} for e in (0, 5, 2002)],
+    ),
+    "differences from the means of groups": (
+        "k: i32 n: f32[G] y[i, d] = x[i, d] - t[k[i], d] / n[k[i]] where t[k[i], d] = sum[i, d] x[i, d], n[k[i]] = sum[i] 1",
+        [{"I": i, "D": d, "G": 4, "t_size0": 4} for i, d in ((9, 3), (70, 4))],
+    ),
+    "a histogram equalised": (
+        "b: u8 h: i32[256] y: u8 y[i] = 255 * c[b[i]] / I where c[v] = sum[u <= v] h[u], h[b[i]] = sum[i] 1",
+        [{"I": i} for i in (3, 2002)],
+    ),
     "sums of floats in bins of their value": (
         "h: i32[16] h[clamp(i32(floor((x[i] - lo) * scale)), 0, 15)] = sum[i] 1",
         [{"I": i} for i in (5, 1030)],

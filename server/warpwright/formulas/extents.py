@@ -157,6 +157,9 @@ def _of_the_rest(found: Extents, loads: list[Load], dims: Mapping[str, Expr], us
 
 def _end(load: Load, index: Expr, dims: Mapping[str, Expr]) -> Polynomial | None:
     """One more than the largest index that is read; None where it is not known, or another one may be meant."""
+    match index:
+        case Call(name="%", args=(_, divisor)) if {*names_in([divisor])} <= {*names_in(dims.values())}:
+            return polynomial(divisor)
     terms = polynomial(index)
     if load.outside is not None or terms is None or any(name not in dims for key in terms for name in key):
         return None

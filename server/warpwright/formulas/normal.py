@@ -318,7 +318,7 @@ def tensors_of(formula: Formula) -> Mapping[str, Tensor]:
     """Every array of a formula in its normal form: those of the caller, and one for each stage that is kept in
     memory."""
     made = {
-        each.name: Tensor(each.name, each.type, tuple(formula.dims[d] for d in each.dims), "out")
+        each.name: Tensor(each.name, each.type, formula.extents_of(each.name), "out")
         for each in formula.stages
         if each.temporary
     }

@@ -109,7 +109,8 @@ class _Resolver:
         places = [each.at for each in in_order]
         said = promises(self.text, stages, places, shape, of_dims, set(self.scalars))
         used = [e for each in tensors.values() for e in (*each.extents, *(each.strides or ()))]
-        sizes_used = tuple(names_in([*used, *of_dims.values()]))
+        used += [*of_dims.values(), *(extent for each in stages for extent in each.extents)]
+        sizes_used = tuple(names_in(used))
         written = tuple(each.name for each in self.written.equations if not each.temporary)
         return Formula(self.text, tensors, self.scalars, of_dims, sizes_used, stages, said, written)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from warpwright.formulas.extents import at_sizes, is_constant
 from warpwright.formulas.model import Formula, Stage, Tensor
-from warpwright.formulas.normal import identity
+from warpwright.formulas.normal import identity, tensors_of
 from warpwright.formulas.tree import Call, Load, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.schedules.access import along
@@ -43,7 +43,7 @@ def bins(formula: Formula, group: Group, name: str, schedule: Bins) -> tuple[Ker
     stage = group.stages[0]
     if not stage.combine:
         return "Nothing meets at computed places."
-    tensor = formula.tensors[stage.name]
+    tensor = tensors_of(formula)[stage.name]
     if not is_packed(formula, stage.name) or not tensor.extents or TYPES[stage.type].kind == "complex":
         return f"{stage.name} is not a packed array of numbers."
     if not group.dims or isinstance(stage.value, Reduce):
@@ -92,7 +92,7 @@ def _kernel(scope: Scope, group: Group, name: str, schedule: Bins, moved: Mappin
     """A template over the type of indices, the width of packs and the copies of each place."""
     formula, expressions, stage = scope.formula, scope.expressions, group.stages[0]
     scope.index_type = "Index"
-    tensor = formula.tensors[stage.name]
+    tensor = scope.tensors[stage.name]
     kind, gathered = TYPES[stage.type], _gathered(stage)
     op = OPS[stage.combine]
     element = scope.free("k", "m", "element")

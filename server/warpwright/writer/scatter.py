@@ -29,7 +29,7 @@ def filling(formula: Formula, group: Group) -> tuple[Formula, Group] | None:
     stage = group.stages[0]
     if not group.is_scatter or stage.keeps:
         return None
-    extents = formula.tensors[stage.name].extents
+    extents = formula.extents_of(stage.name)
     dims = {f"{stage.name}_{place}": extent for place, extent in enumerate(extents)}
     value = identity(OPS[stage.combine], TYPES[stage.type])
     filled = Stage(stage.name, tuple(dims), Num(value), stage.type)
