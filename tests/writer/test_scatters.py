@@ -51,7 +51,8 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
         [{"G": 3, "E": e} for e in (0, 5, 2002)],
     ),
     "differences from the means of groups": (
-        "k: i32 n: f32[G] y[i, d] = x[i, d] - t[k[i], d] / n[k[i]] where t[k[i], d] = sum[i, d] x[i, d], n[k[i]] = sum[i] 1",
+        "k: i32 n: f32[G] y[i, d] = x[i, d] - t[k[i], d] / n[k[i]] "
+        "where t[k[i], d] = sum[i, d] x[i, d], n[k[i]] = sum[i] 1",
         [{"I": i, "D": d, "G": 4, "t_size0": 4} for i, d in ((9, 3), (70, 4))],
     ),
     "a histogram equalised": (
