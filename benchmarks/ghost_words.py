@@ -2,11 +2,13 @@
 these how many compile and are right.
 
     python benchmarks/ghost_words.py [--requests 1000] [--plain] [--write]
-    python benchmarks/ghost_words.py --prompts model/prompts/FILE.toml ...
+    python benchmarks/ghost_words.py --prompts benchmarks/ghost/requests.toml ...
 
 Requests are made by the wordings program of the corpus for compositions that are kept from training (its split
 "held-out"), with a signature where it makes one in C; with `--plain` of all compositions without clauses, in the words
-of their operator alone. With `--prompts` they are prompts that were written by hand, in the files' own form.
+of their operator alone. With `--prompts` they are requests that were written by hand, in the form of `model/prompts`;
+one without a signature is asked for by a key. A model answers where one is configured (`WARPWRIGHT_MODEL`,
+`WARPWRIGHT_ADAPTER`): what it reads is a draft and has a line of its own in the table.
 
 Shown: an answer came. Compiled: nvcc takes the document with it. Right: the formula that the answer says the words were
 read as computes what is asked for: of prompts by the judge of `warpwright model eval`; of the corpus, by algebra or on
@@ -49,7 +51,8 @@ from warpwright.writer.names import renamed
 RESULT = Path(__file__).resolve().parent / "results" / "ghost_words.json"
 MOST_ORDERS = 200
 _PARAMETERS = re.compile(r"\w\s*\(([^(){}]*)\)|^([^(){}]*[*&][^(){}]*)$", re.DOTALL)
-_READ_AS = re.compile(r"// read as: (.*?)(?:  # .*)?$", re.MULTILINE)
+_READ_AS = re.compile(r"// (draft, )?read as: (.*?)(?:  # .*)?$", re.MULTILINE)
+_VERDICTS = ("shown", "compiled", "right")
 Json = dict[str, Any]
 
 
@@ -174,7 +177,8 @@ def asked(client: Client, path: Path, text: str) -> tuple[float, str]:
     uri = client.open(path, text)
     lines = text.split("\n")
     position = {"line": len(lines) - 1, "character": len(lines[-1])}
-    request = {"textDocument": {"uri": uri}, "position": position, "context": {"triggerKind": 2}}
+    kind = 2 if text.endswith("{") or "// kernel" in text else 1
+    request = {"textDocument": {"uri": uri}, "position": position, "context": {"triggerKind": kind}}
     seconds, found = answer(client, "textDocument/inlineCompletion", request)
     client.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
     return seconds, found["items"][0]["insertText"] if found else ""
@@ -183,26 +187,30 @@ def asked(client: Client, path: Path, text: str) -> tuple[float, str]:
 def measured(requests: Iterator[Request], worker: Any) -> Json:
     client = Client({"inlineCompletion": {}})
     times: list[float] = []
-    counts = dict.fromkeys(("asked", "shown", "compiled", "right"), 0)
+    missed: list[float] = []
+    number_asked = 0
+    counts = {kind: dict.fromkeys(_VERDICTS, 0) for kind in ("certain", "draft")}
     wrong: list[Json] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, request in enumerate(requests):
-            counts["asked"] += 1
+            number_asked += 1
             seconds, shown = asked(client, Path(folder) / f"{number}.cu", request.text)
             read_as = _READ_AS.search(shown)
             if not shown or read_as is None:
+                missed.append(seconds)
                 continue
             times.append(seconds)
-            counts["shown"] += 1
-            counts["compiled"] += compile_cubin(Source("shown.cu", encoded(request.text + shown)), arch="sm_90").ok
-            right = is_right(request, read_as[1], worker)
-            counts["right"] += right
+            kind = counts["draft" if read_as[1] else "certain"]
+            kind["shown"] += 1
+            kind["compiled"] += compile_cubin(Source("shown.cu", encoded(request.text + shown)), arch="sm_90").ok
+            right = is_right(request, read_as[2], worker)
+            kind["right"] += right
             if not right:
                 wrong.append(
                     {
                         "comment": request.comment,
                         "given": request.given,
-                        "read_as": read_as[1],
+                        "read_as": read_as[2],
                         "asked": asked_for(request),
                     }
                 )
@@ -210,7 +218,20 @@ def measured(requests: Iterator[Request], worker: Any) -> Json:
                 f"{'right' if right else 'WRONG'} {seconds:5.1f} s  {request.comment[:90]}", file=sys.stderr, flush=True
             )
     client.end()
-    return {**counts, "shown_after": figures(times) if times else None, "wrong": wrong}
+    return {
+        "asked": number_asked,
+        **counts,
+        "shown_after": figures(times) if times else None,
+        "nothing_after": figures(missed) if missed else None,
+        "wrong": wrong,
+    }
+
+
+def table(result: Json) -> str:
+    """The counts as lines."""
+    lines = [f"{result['asked']} asked", f"{'':8}{''.join(f'{each:>10}' for each in _VERDICTS)}"]
+    lines += [f"{kind:8}{''.join(f'{result[kind][each]:10}' for each in _VERDICTS)}" for kind in ("certain", "draft")]
+    return "\n".join(lines)
 
 
 def main() -> int:
@@ -239,6 +260,7 @@ def main() -> int:
         "versions": {"python": platform.python_version(), "warpwright": version("warpwright")},
     }
     print(json.dumps(result, indent=2))
+    print(table(result))
     if options.write:
         RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return 0

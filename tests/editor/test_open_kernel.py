@@ -60,6 +60,10 @@ def test_a_formula_that_the_signature_does_not_fit_is_not_asked_for() -> None:
         ("y[r] = sum[c] x[r, c]", "const float* x, float* y, int rows, int cols", {"R": "rows", "C": "cols"}),
         ("C[i, j] = sum[k] A[i, k] * B[k, j]", "int M, int N, int K", {"I": "M", "J": "N", "K": "K"}),
         ("C[i, j] = sum[k] A[i, k] * B[k, j]", "int a, int b, int c", None),
+        ("y[r, c] = s[r] * x[r, c]", "int rows, int cols", {"R": "rows", "C": "cols"}),
+        ("y[r, j] = x[r, ids[j]]", "int R, int C, int J", {"R": "R", "J": "J", "x_size1": "C"}),
+        ("y[t, d] = x[ids[t], d]", "int T, int D", {"T": "T", "D": "D"}),
+        ("y[r, c] = s[c] * x[c, r]", "int rows, int cols", None),
         ("C[i, j] = sum[k] A[i, k] * B[k, j]", "int n", None),
         ("y[r] = sum[c] x[r, c]", "int rows, long long cols", None),
         ("y[i] = x[i]", "unsigned n", None),
@@ -74,3 +78,26 @@ def test_sizes_are_parameters_where_it_is_certain(text: str, given: str, sizes: 
 def test_what_takes_several_launches_has_no_body(text: str) -> None:
     with pytest.raises(NoBodyError):
         body(formula_of(text), "__global__ void f()", "f", ["x", "y", "h", "bin"], {}, "int")
+
+
+def test_a_loop_is_not_called_as_a_parameter_is() -> None:
+    sizes = {"I": "m", "J": "n", "K": "k"}
+    formula = formula_of("c[i, j] = sum[k] a[i, k] * b[k, j]")
+    _, lines = body(formula, "__global__ void f()", "f", ["a", "b", "c", "m", "n", "k"], sizes, "int")
+    assert "    for (int p = 0; p < k; ++p) {" in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (
+            "y[i] = x[i - 1; clamp]",
+            "    const auto clamped = [](int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; };",
+        ),
+        ("x: f16, y: f16, y[i] = x[i] * sigmoid(3 * x[i])", "    const auto fast_sigmoid = [](float x) -> float {"),
+    ],
+)
+def test_helpers_stand_in_the_body(text: str, first: str) -> None:
+    _, lines = body(formula_of(text), "__global__ void f()", "f", ["x", "y", "n"], {"I": "n"}, "int")
+    assert lines[0] == first
+    assert not any("<int>(" in line for line in lines)

@@ -31,12 +31,12 @@ _engines: dict[str, Engine] = {}
 
 
 def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
-    """The "texts" for the cursor at the byte "at", the likeliest reading first, "most" at most; "left" is what
-    `ghost_rest` is to check of them. Where a model would be needed that is not there, "missing" says so. Raises
-    JobError."""
+    """The "texts" for the cursor at the byte "at", the likeliest reading first, "most" at most; with "is_meant" the
+    comment need not ask for a kernel. "left" is what `ghost_rest` is to check of them. Where a model would be needed
+    that is not there, "missing" says so. Raises JobError."""
     analysis, settings = analysed(request)
     source = analysis.source
-    wanted = ghost_request(source, request["at"])
+    wanted = ghost_request(source, request["at"], request["is_meant"])
     if wanted is None:
         raise JobError("Nothing is asked for any more.")
     readings = wanted.readings

@@ -36,8 +36,9 @@ class GhostRequest:
         return repr((asked, self.words, self.kernel, sorted(taken), includes, lines))
 
 
-def ghost_request(source: Source, offset: int) -> GhostRequest | None:
-    """What is to be shown at a byte offset.
+def ghost_request(source: Source, offset: int, is_meant: bool = False) -> GhostRequest | None:
+    """What is to be shown at a byte offset. Who asks for it by a key means the comment (`is_meant`): it need not ask
+    for a kernel.
 
     >>> text = b"// row-wise softmax of x[rows][cols]\\n"
     >>> ghost_request(Source("a.cu", text), len(text)).readings[0].name
@@ -58,7 +59,8 @@ def ghost_request(source: Source, offset: int) -> GhostRequest | None:
     asked = requested_kernel(source, offset)
     words = words_of(source, comment) if asked is None else asked
     readings = tuple(by_wordings(words))
-    return GhostRequest(readings, words, asked is not None) if readings or asked is not None else None
+    asks = is_meant or asked is not None
+    return GhostRequest(readings, words, asks) if readings or (asks and words) else None
 
 
 def _body_request(kernel: OpenKernel) -> GhostRequest | None:

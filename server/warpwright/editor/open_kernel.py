@@ -21,6 +21,7 @@ _OPEN = re.compile(
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
 _LOOKED_AT = 6000  # characters before the cursor
+_UNNAMED = re.compile(r"_size\d+$")
 INDEX_TYPES = {"i32": "int", "i64": "long long"}
 
 
@@ -68,16 +69,27 @@ def open_kernel(source: Source, offset: int) -> OpenKernel | None:
 
 def sizes_in(formula: Formula, given: str) -> Mapping[str, str] | None:
     """The parameter that each size of a formula is, None where that is not certain: the same names, m, n and k of a
-    product, or one for each extent of the first array, in order."""
+    product, the one that is left, or one for each extent of an array that has all, in order. An extent that has no name
+    may have no parameter."""
     whole = [each for each in parameters(given) if not each.pointer and each.type[:1] in ("i", "u")]
     names = [each.name for each in whole]
-    if len({each.type for each in whole}) != 1 or whole[0].type not in INDEX_TYPES or len(names) != len(formula.sizes):
+    if len({each.type for each in whole}) != 1 or whole[0].type not in INDEX_TYPES or len(names) > len(formula.sizes):
         return None
-    if {*names} == {*formula.sizes}:
-        return {each: each for each in names}
     letters = {each.lower(): each for each in names}
     if letters.keys() == {"m", "n", "k"} and formula.sizes == ("I", "K", "J"):
         return {"I": letters["m"], "J": letters["n"], "K": letters["k"]}
-    first = next(iter(formula.tensors.values()))
-    own = [name for extent in first.extents for name in names_in((extent,))]
-    return dict(zip(own, names, strict=True)) if own == [*formula.sizes] else None
+    if len(letters) == len(names):
+        found = {each: letters[each.lower()] for each in formula.sizes if each.lower() in letters}
+        open_sizes = [each for each in formula.sizes if each not in found]
+        open_names = [each for each in names if each not in found.values()]
+        if found and len(open_names) == len(open_sizes) <= 1:
+            return {**found, **dict(zip(open_sizes, open_names, strict=True))}
+        if found and not open_names and all(_UNNAMED.search(each) for each in open_sizes):
+            return found
+    if len(names) != len(formula.sizes):
+        return None
+    orders = [[name for extent in each.extents for name in names_in((extent,))] for each in formula.tensors.values()]
+    if orders and orders[0] == [*formula.sizes]:
+        return dict(zip(orders[0], names, strict=True))
+    whole_orders = {tuple(each) for each in orders if sorted(each) == sorted(formula.sizes)}
+    return dict(zip(whole_orders.pop(), names, strict=True)) if len(whole_orders) == 1 else None

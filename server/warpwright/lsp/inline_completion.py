@@ -124,11 +124,12 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     analysis = await ls.documents.analysed(document)
     if document.version != version or analysis.skipped:
         return None
-    wanted = await ls.documents.in_thread(lambda: ghost_request(analysis.source, offset))
+    is_asked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+    wanted = await ls.documents.in_thread(lambda: ghost_request(analysis.source, offset, is_asked))
     if wanted is None or document.version != version:
         return None
-    is_asked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
-    request = {**ls.documents.request(document), "at": offset, "most": MOST_READINGS if is_asked else 1}
+    most = MOST_READINGS if is_asked else 1
+    request = {**ls.documents.request(document), "at": offset, "most": most, "is_meant": is_asked}
     key = repr((wanted.key(analysis.source, offset), request["most"], request["settings"]))
     texts = shown.find(key)
     if not texts:

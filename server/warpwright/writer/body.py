@@ -25,8 +25,8 @@ from warpwright.writer.text import Text, broken
 from warpwright.writer.types import NAMES
 from warpwright.writer.wide import with_wide_products
 
-_SIMPLE = re.compile(r"T (\w+)\(((?:T \w+(?:, )?)+)\) \{\n    return (.*);\n\}")
-"""A helper that a lambda may stand for."""
+_HELPER = re.compile(r"(\w+) \w+\(([^()]*)\) \{\n(.*?)\n\}", re.DOTALL)
+"""What a lambda takes over of a helper."""
 
 
 class NoBodyError(Exception):
@@ -38,7 +38,7 @@ def body(
 ) -> tuple[Code, list[str]]:
     """The code of a kernel with the head of a caller, `__global__ void f(...)`, and the lines of its body. `parameters`
     are its names in order, `sizes` their names for those of the formula. Raises NoBodyError."""
-    formula = with_wide_products(renamed(normal(formula), {}, sizes))
+    formula = with_wide_products(renamed(normal(formula), {}, {**sizes, **_free_dims(formula, parameters)}))
     groups = partition(formula)
     own = groups[0].dims
     if not own or any(each.is_scatter or each.dims[: len(own)] != own for each in groups):
@@ -70,7 +70,7 @@ def body(
     stages = [stage.name for group in groups for stage in group.stages if stage.temporary]
     if {*stages} & {*scope.used, *scope.stored} or {*scope.used} - {*parameters}:
         raise NoBodyError("The formula keeps what the signature has no place for.")
-    lines = [*_lambdas(scope), *(part for line in (*text.lines, *inner.lines) for part in broken(line))]
+    lines = _with_lambdas(scope, [part for line in (*text.lines, *inner.lines) for part in broken(line)])
     step = Step((Path((Launch(name, (ceiling(count, THREADS), Num(1), Num(1)), (THREADS, 1, 1)),)),), count)
     whole = "\n".join([f"{head} {{", *lines, "}"])
     kernel = Kernel(name, whole, tuple(parameters), False, index_type, frozenset(), _types(scope))
@@ -81,17 +81,32 @@ def _types(scope: Scope) -> frozenset[str]:
     return frozenset({each.type for each in scope.touched()} | scope.expressions.types)
 
 
-def _lambdas(scope: Scope) -> list[str]:
-    """The helpers that the body calls, as functions of its own."""
-    helpers = [each for each in HELPERS if each in scope.expressions.helpers]
+def _free_dims(formula: Formula, parameters: Sequence[str]) -> dict[str, str]:
+    """Other names for the dimensions that are called as a parameter is."""
+    taken = {*parameters, *formula.dims, *formula.tensors, *formula.scalars}
+    free = (letter for letter in "pqtuvwijkl" if letter not in taken)
+    return dict(zip((each for each in formula.dims if each in parameters), free, strict=False))
+
+
+def _with_lambdas(scope: Scope, lines: list[str]) -> list[str]:
+    """The lines behind the helpers that they call, as functions of their own."""
+    wanted = set(scope.expressions.helpers)
+    wanted |= {needed for each in wanted for needed in HELPERS[each].needs}
     kinds = {computed(TYPES[each.type]).name for each in scope.touched()}
-    floats = [NAMES[each] for each in kinds if each in ("f32", "f64")]
-    lines = []
-    for name in helpers:
-        simple = _SIMPLE.search(HELPERS[name].text)
-        if simple is None or HELPERS[name].needs or len(floats) != 1:
+    floats = {NAMES[each] for each in kinds if each in ("f32", "f64")}
+    found: list[str] = []
+    for name in (each for each in HELPERS if each in wanted):
+        helper = _HELPER.search(HELPERS[name].text)
+        named = {kind for line in lines for kind in re.findall(rf"\b{name}<([\w ]+)>\(", line)}
+        if helper is None or any(each not in wanted for each in HELPERS[name].needs) or len(named or floats) != 1:
             raise NoBodyError(f"The formula calls {name}, which a body has no place for.")
-        (kind,) = floats
-        taken, value = (re.sub(r"\bT\b", kind, each) for each in simple.groups()[1:])
-        lines.append(f"    const auto {name} = []({taken}) {{ return {value}; }};")
-    return lines
+        (kind,) = named or floats
+        result, taken, inside = (re.sub(r"\bT\b", kind, each) for each in helper.groups())
+        bound = "&" if HELPERS[name].needs else ""
+        if "\n" in inside:
+            whole = [f"    const auto {name} = [{bound}]({taken}) -> {result} {{"]
+            found += [*whole, *(f"    {each}" for each in inside.split("\n")), "    };"]
+        else:
+            found.append(f"    const auto {name} = [{bound}]({taken}) {{ {inside.strip()} }};")
+        lines = [line.replace(f"{name}<{kind}>(", f"{name}(") for line in lines]
+    return [*found, *lines]
