@@ -9,16 +9,20 @@ from functools import cache
 from pathlib import Path
 
 from warpwright.cuda.extension.entries import is_extension
+from warpwright.cuda.project import files_that_launch
 from warpwright.editor.includers import included_by
 from warpwright.facts.elsewhere import in_project
-from warpwright.facts.model import Kernel, Program
+from warpwright.facts.model import Basis, Kernel, Program
 from warpwright.missing import Missing
 from warpwright.optimize.order import GAINS, UNKNOWN
+from warpwright.optimize.rank import PREDICTED_NOISE
 from warpwright.problems.infer import find_problem
 from warpwright.rewrites.base import Declined, Rewrite
-from warpwright.rewrites.registry import propose
+from warpwright.rewrites.registry import goal_of, propose
 from warpwright.rules.base import Finding, Fix
+from warpwright.rules.registry import run_rules
 from warpwright.toolchain.find import Toolchain, find_toolchain
+from warpwright.verify.changes import changed_findings
 
 _SYSTEM = (
     "usr/include",
@@ -27,6 +31,9 @@ _SYSTEM = (
     "usr/include/c++/*",
     "usr/lib/gcc/*/*/include",
 )
+
+LEAST_SHARE = 1 - 1 / PREDICTED_NOISE
+"""Of the kernel's time, below which nothing would tell a fix that is for speed from none."""
 
 Answer = Callable[[Finding, Fix], Rewrite | Declined]
 
@@ -54,6 +61,20 @@ def answers(program: Program) -> Answer:
         problem = find_problem(program, kernel) if kernel is not None else None
         return problem.reason if isinstance(problem, Missing) else ""
 
+    @cache
+    def found_in(name: str) -> list[Finding]:
+        return [each for each in run_rules(program) if each.kernel == name]
+
+    def analysed_again(made: Rewrite, kernel: Kernel, finding: Finding) -> str:
+        """Why the edit cures nothing as far as the text tells, "" where it does."""
+        if kernel.again is None or finding.rule not in {each.rule for each in found_in(kernel.name)}:
+            return ""
+        after = [each for each in run_rules(kernel.again(made.apply())) if each.kernel == kernel.name]
+        gone, brought = changed_findings(found_in(kernel.name), after, finding)
+        if brought:
+            return f"It brings a new finding: {brought[0].rule}: {brought[0].headline.rstrip('.')}."
+        return "" if gone else "The finding is still there."
+
     def answer(finding: Finding, fix: Fix) -> Rewrite | Declined:
         kernel = launched(finding.kernel)
         if kernel is None:
@@ -67,7 +88,11 @@ def answers(program: Program) -> Answer:
             return made
         if made.source.path != program.source.path:
             return Declined(fix.rewrite, f"It edits {made.source.path}; fix that file.")
-        lacking = not_runnable(kernel.name) if _is_run(made, kernel) else ""
+        if not writes_device_code(made, kernel):
+            return made
+        if goal_of(fix.rewrite) == "speed" and finding.gain is not None and finding.gain < LEAST_SHARE:
+            return Declined(fix.rewrite, f"It is worth less than {LEAST_SHARE:.0%} of the kernel's time.")
+        lacking = not_runnable(kernel.name) or _guessed_block(kernel) or analysed_again(made, kernel, finding)
         return Declined(fix.rewrite, lacking) if lacking else made
 
     return answer
@@ -100,7 +125,16 @@ def _applicable(answer: Answer, finding: Finding) -> Iterator[Fix]:
             yield Fix(fix.rewrite, made.title, fix.safe and made.safe)
 
 
-def _is_run(made: Rewrite, kernel: Kernel) -> bool:
-    """Whether it writes device code, for which both kernels are run."""
+def writes_device_code(made: Rewrite, kernel: Kernel) -> bool:
+    """Whether both kernels have to be run."""
     own = made.source.path == kernel.span.path
     return bool(made.beside) or (own and any(kernel.span.contains(edit.start) for edit in made.edits))
+
+
+def _guessed_block(kernel: Kernel) -> str:
+    """Why a run would prove nothing: threads share memory by a shape of the block that another file gives."""
+    if not kernel.shared_arrays or any(launch.basis is Basis.EXACT for launch in kernel.launches):
+        return ""
+    others = (Path(each.path).name for each in files_that_launch(kernel.source.path, kernel.name))
+    other = next(others, "")
+    return f"{other} gives {kernel.name} the shape of its blocks, which is not known here." if other else ""

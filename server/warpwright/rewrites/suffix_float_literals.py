@@ -24,7 +24,9 @@ __global__ void smooth(float *out, const float *in, int n) {
 
 - The expression is one of floats that only literals make double, as its finding says. A named constant (a macro, a
   `const double`) keeps its definition and is converted where it is used.
-- Refused: a literal that a float cannot hold even roughly (`1e300`, `1e-60`), and one inside a macro's body.
+- Refused: a literal that a float cannot hold even roughly (`1e300`, `1e-60`), and one inside a macro's body. So is a
+  comparison that a rounded literal decides otherwise, such as `x > 0.1` for the float nearest to 0.1, and a kernel that
+  stores nothing but integers, which the last digits decide.
 
 ## Cost
 
@@ -34,8 +36,9 @@ Results change in the last digits: a literal such as 0.1 is rounded to float, an
 from __future__ import annotations
 
 import re
+import struct
 
-from warpwright.facts.model import Kernel, Promotion
+from warpwright.facts.model import AccessKind, Kernel, Promotion, Space
 from warpwright.rewrites._code import overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -51,6 +54,11 @@ SMALLEST = 1.1754944e-38
 """The largest and the smallest normal float (IEEE 754 binary32)."""
 
 _NUMBER = re.compile(r"[-+]?(?:0[xX][\da-fA-F'.]+[pP][-+]?\d+|(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][-+]?\d+)?)[lL]?")
+_COMPARED = re.compile(r"(?P<sign>[<>]=?)\s*(?P<literal>[-+]?[\d.'eE]+)$")
+_WHOLE = frozenset((
+    "bool", "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int", "unsigned",
+    "long", "unsigned long", "long long", "unsigned long long",
+))  # fmt: skip
 _NAMED = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -58,6 +66,11 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     here = [p for p in kernel.promotions if at is None or overlaps(p.span, at)]
     if not here:
         return Declined(NAME, "No float expression here is computed in double because of a literal.")
+    stores = [a for a in kernel.accesses if a.kind is AccessKind.STORE and a.space is Space.GLOBAL]
+    if stores and all(store.type in _WHOLE for store in stores):
+        return Declined(NAME, f"{kernel.name} stores integers alone: the last digits decide which.")
+    if moved := next((p for p in here if p.comparison and not _decides_alike(p)), None) if at is not None else None:
+        return Declined(NAME, f"`{moved.span.one_line}` would be decided otherwise for floats next to the literal.")
     source = here[0].span.source
     edits: dict[int, TextEdit] = {}
     refusal = ""
@@ -80,6 +93,16 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         ),
         safe=False,
     )
+
+
+def _decides_alike(promotion: Promotion) -> bool:
+    """Whether every float is on the same side of the rounded literal: no float lies between the two."""
+    found = _COMPARED.search(promotion.span.one_line)
+    if found is None or len(promotion.literals) != 1 or not _NUMBER.fullmatch(found["literal"]):
+        return False
+    value = float(found["literal"].replace("'", ""))
+    is_up = struct.unpack("f", struct.pack("f", value))[0] > value if abs(value) <= LARGEST else False
+    return (found["sign"] in ("<", ">=")) is is_up
 
 
 def _edits(promotion: Promotion) -> list[TextEdit] | str:

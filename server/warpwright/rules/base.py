@@ -56,13 +56,17 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One defect at one place. A rule fills what it knows; `run_rules` sets `rule`, and `severity` unless given."""
+    """One defect at one place. A rule fills what it knows; `run_rules` sets `rule`, and `severity` unless given.
+
+    `gain` is the share of the kernel's time that an ideal cure would save, None where nothing tells it.
+    """
 
     span: Span
     message: str
     evidence: Mapping[str, object]
     fixes: tuple[Fix, ...] = ()
     related: tuple[Related, ...] = ()
+    gain: float | None = None
     severity: Severity | None = None
     rule: str = ""
     kernel: str = ""

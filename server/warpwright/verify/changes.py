@@ -29,23 +29,30 @@ def changed_findings(
 ) -> tuple[bool | None, tuple[Finding, ...]]:
     """Whether the expected finding went, and the grave findings that came.
 
-    Findings are matched by rule, kernel and the text they mark, and counted: an edit moves lines but not those.
+    Findings are matched by rule, kernel and the text they mark, and counted: an edit moves lines but not those. A
+    literal that makes an expression double does so in each copy of the expression: that is one defect.
     """
     had, has = Counter(map(_key, before)), Counter(map(_key, after))
     gone = None if expect_gone is None else has[_key(expect_gone)] < max(1, had[_key(expect_gone)])
+    literals = {cause for finding in before if (cause := _literals(finding)) is not None}
     rules_before = Counter((f.rule, f.kernel) for f in before)
     rules_after = Counter((f.rule, f.kernel) for f in after)
     brought = []
     for finding in after:
         grave = finding.severity in _GRAVE
         more = rules_after[finding.rule, finding.kernel] > rules_before[finding.rule, finding.kernel]
-        if grave and more and has[_key(finding)] > had[_key(finding)]:
+        if grave and more and _literals(finding) not in literals and has[_key(finding)] > had[_key(finding)]:
             brought.append(finding)
     return gone, tuple(brought)
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:
     return finding.rule, finding.kernel, finding.span.one_line
+
+
+def _literals(finding: Finding) -> tuple[str, str, str] | None:
+    literals = finding.evidence.get("literals")
+    return (finding.rule, finding.kernel, str(literals)) if literals else None
 
 
 def changed_kernel(old: Program, new: Program) -> str | None:

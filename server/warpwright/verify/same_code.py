@@ -11,6 +11,8 @@ from warpwright.verify.lower_rungs import Lower
 
 _LINES = re.compile(r"^\s*(\.loc|\.file|//).*\n|\s*//.*$", re.MULTILINE)
 """What of PTX tells of the text's lines alone, as far as the sections of debugging."""
+_OF_FILE = re.compile(r"[0-9a-f]{8}(_\d+_\w+?_cu_)[0-9a-f]{8}")
+"""The name of a file's own symbols, with hashes of its text: of unnamed namespaces, and of what headers keep to it."""
 
 
 def same_device_code(climb: Climb, lower: Lower) -> bool:
@@ -26,4 +28,8 @@ def same_device_code(climb: Climb, lower: Lower) -> bool:
 
 
 def _code(ptx: str) -> str:
-    return _LINES.sub("", ptx.split("\n\t.section\t.debug", maxsplit=1)[0])
+    """
+    >>> _code(".global .b8 _ZN39_INTERNAL_8feb12dd_9_source_cu_a499bdc33endE[1];")
+    '.global .b8 _ZN39_INTERNAL__9_source_cu_3endE[1];'
+    """
+    return _OF_FILE.sub(r"\1", _LINES.sub("", ptx.split("\n\t.section\t.debug", maxsplit=1)[0]))

@@ -78,6 +78,7 @@ from collections.abc import Iterator
 from warpwright.facts.memory import ideal_wavefronts, wavefronts
 from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, SharedArray, Space
 from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.gains import without_excess
 from warpwright.rules.memory._neighbours import MOSTLY_USED, Neighbours
 from warpwright.rules.reductions import ADDRESS_SEQUENTIALLY, in_doubling_loop, reduction_fix
 from warpwright.rules.weighing import COUNTED, weighed, worst_by_place
@@ -121,6 +122,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 f"{because(launch, access.basis, access.why)}\n{_advice(kernel, access, array, merged)}"
             ),
             severity=weighed(kernel, access, level),
+            gain=without_excess(kernel, access),
             evidence={
                 "wavefronts_per_request": round(got, 3),
                 "ideal_wavefronts_per_request": round(ideal, 3),

@@ -68,6 +68,7 @@ from collections.abc import Iterator
 from warpwright.facts.model import Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.gains import without_turns
 from warpwright.rules.weighing import COUNTED, is_shaped, is_small, worst_by_place
 from warpwright.rules.words import because, launch_evidence, launch_of, launch_related, number
 from warpwright.syntax.nodes import node_at
@@ -103,6 +104,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 f"{because(launch, access.basis, _why(access))}\n{_ADVICE}"
             ),
             severity=_severity(kernel, access, together),
+            gain=without_turns(kernel, access),
             evidence={
                 "active_lanes": round(access.active_lanes, 3),
                 "addresses_per_request": access.addresses_per_request,

@@ -60,6 +60,7 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import changes, has_volatile, inside, is_plain_load, loop_around, restricted, varies
 from warpwright.facts.model import Access, AccessKind, Kernel
 from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.gains import without_repeats
 from warpwright.rules.weighing import COUNTED, worst_by_place
 from warpwright.rules.words import code, launch_of, launch_related
 from warpwright.syntax.nodes import descendants
@@ -107,6 +108,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             span=access.span,
             message=_message(access, reason, bool(sums)),
             severity=Severity.HINT if access.iterations < FEW else severity,
+            gain=without_repeats(kernel, access),
             evidence={
                 "bytes": access.bytes,
                 "basis": access.basis.value,

@@ -63,6 +63,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import WIDEST, Access, Kernel, Space, Structure
 from warpwright.rules.base import Finding, Severity
+from warpwright.rules.gains import without_excess
 from warpwright.rules.memory._lanes import beside, first_address, steps_over_structures, used_offsets
 from warpwright.rules.memory._neighbours import MOSTLY_USED
 from warpwright.rules.weighing import COUNTED, weighed, worst_by_place
@@ -106,6 +107,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 + f"\n{_advice(structure, level)}"
             ),
             severity=weighed(kernel, access, level),
+            gain=without_excess(kernel, access),
             evidence={
                 "sectors_per_request": round(got, 3),
                 "ideal_sectors_per_request": round(ideal, 3),

@@ -63,6 +63,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kernel, Space
 from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.gains import without_excess
 from warpwright.rules.memory._lanes import elements_of_a_lane, steps_over_structures, walks_on
 from warpwright.rules.memory._neighbours import MOSTLY_USED, Neighbours
 from warpwright.rules.weighing import COUNTED, weighed, worst_by_place
@@ -105,6 +106,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 f"{because(launch, access.basis, access.why)}\n{_advice(kernel, cached)}"
             ),
             severity=weighed(kernel, access, level),
+            gain=without_excess(kernel, access),
             evidence={
                 "sectors_per_request": round(got, 3),
                 "ideal_sectors_per_request": round(ideal, 3),

@@ -115,6 +115,7 @@ def _of_compiled(kernel: Kernel) -> Iterator[Finding]:
                 f"Occupancy is {percent(now.fraction)}% on {footprint.arch}:{instance} {cause_words(footprint)}\n"
                 f"{ways[0].upper()}{ways[1:]}."
             ),
+            gain=1 - now.fraction,
             evidence={
                 "occupancy": round(now.fraction, 4),
                 "limiters": list(now.limiters),
@@ -171,6 +172,7 @@ def _of_text(kernel: Kernel) -> Iterator[Finding]:
             message=(
                 f"Occupancy is capped at {now.fraction:.0%} on {kernel.arch}: {_cause(now, shared, threads)}\n{way}"
             ),
+            gain=1 - now.fraction,
             evidence={
                 "occupancy": round(now.fraction, 4),
                 "limiter": now.limiter,

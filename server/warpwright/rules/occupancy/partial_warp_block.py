@@ -80,6 +80,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 f"Use {_whole(launch)}."
             ),
             severity=Severity.HINT if is_small(kernel) else _severity(launch, idle),
+            gain=idle,
             evidence={
                 "block": list(launch.block),
                 "threads": threads,
