@@ -48,7 +48,7 @@ def test_json(folder: Path) -> None:
     (finding,) = ran.json
     contract = {
         "file", "line", "column", "end_line", "end_column", "rule", "severity", "message", "kernel",
-        "evidence", "fixes", "related",
+        "evidence", "fixes", "related", "estimated_gain",
     }  # fmt: skip
     assert set(finding) == contract
     assert (finding["file"], finding["line"], finding["rule"]) == ("conflict.cu", 5, "bank-conflict")
@@ -355,3 +355,11 @@ def test_unchecked_launches_of_a_file_are_one_hint(tmp_path: Path) -> None:
     (found,) = run_command("check", "a.cu", "--format", "json", cwd=tmp_path).json
     assert (found["rule"], found["severity"], len(found["related"])) == ("unchecked-launch", "hint", 2)
     assert found["message"].startswith("Errors of 3 launches are not checked: ")
+
+
+def test_findings_by_what_they_are_worth(folder: Path) -> None:
+    (found,) = run_command("check", "conflict.cu", "--format", "json", cwd=folder).json
+    assert 0.5 < found["estimated_gain"] < 1
+    table = run_command("check", "conflict.cu", "--statistics", cwd=folder).stdout
+    assert table.splitlines()[1].split()[::3] == ["1", "bank-conflict"]
+    assert run_command("check", "conflict.cu", "--min-gain", "99", "--sort", "gain", cwd=folder).status == 0

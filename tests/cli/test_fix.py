@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import subprocess
 import threading
@@ -167,3 +168,23 @@ def test_macros_and_folders_reach_the_compiler(tmp_path: Path) -> None:
     ran = run_command("fix", "a.cu", "-DSIDE=32", "-I", "below", cwd=tmp_path)
     assert ran.status == 0, ran.stderr
     assert "bank-conflict" in ran.stderr
+
+
+def test_edits_of_host_code_are_verified_at_once(tmp_path: Path) -> None:
+    kernel = "__global__ void one(float *x) { x[threadIdx.x] = 1.0f; }\n"
+    host = "".join(f"void run{n}(float *x) {{ one<<<1, 32>>>(x); }}\n" for n in range(3))
+    (tmp_path / "a.cu").write_text(f"#include <cstdlib>\n{kernel}{host}", encoding="utf-8")
+    ran = run_command("fix", "a.cu", "--format", "json", cwd=tmp_path)
+    made = [each for each in ran.json[0]["fixes"] if each["applied"]]
+    assert len(made) == 3 and all(each["report"] == made[0]["report"] for each in made)
+
+
+def test_an_option_that_nvcc_asks_for_is_given_to_both(tmp_path: Path) -> None:
+    text = """#include <algorithm>
+__global__ void most(float *x, float y) { x[threadIdx.x] = std::max(x[threadIdx.x], y); }
+void run(float *x) { most<<<1, 32>>>(x, 1.0f); }
+"""
+    (tmp_path / "a.cu").write_text(text, encoding="utf-8")
+    ran = run_command("fix", "a.cu", "--rule", "unchecked-launch", "--format", "json", cwd=tmp_path)
+    (made,) = ran.json[0]["fixes"]
+    assert made["applied"] and "--expt-relaxed-constexpr" in json.dumps(made["report"])

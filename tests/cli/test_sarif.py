@@ -114,7 +114,7 @@ OBJECTS = {
     "result": (
         {
             "ruleId", "ruleIndex", "level", "message", "locations", "relatedLocations", "partialFingerprints",
-            "properties",
+            "properties", "rank",
         },
         {"message"},
     ),

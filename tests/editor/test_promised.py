@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,30 @@ def test_a_part_of_another_file_is_not_fixed_alone(tmp_path: Path) -> None:
     assert fixes(tmp_path / "kernels.cu", kernel)["bank-conflict"] != []
     (tmp_path / "main.cu").write_text('#include "kernels.cu"\n' + host, encoding="utf-8")
     assert fixes(tmp_path / "kernels.cu", kernel)["bank-conflict"] == []
+
+
+def test_a_shape_of_the_block_that_another_file_gives_is_not_guessed(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    kernel, host = COLUMN[: COLUMN.index("void run")], COLUMN[COLUMN.index("void run") :]
+    (tmp_path / "main.cu").write_text("__global__ void turn(const float *, float *, int);\n" + host, encoding="utf-8")
+    assert fixes(tmp_path / "kernels.cu", kernel)["bank-conflict"] == []
+
+
+@pytest.mark.nvcc
+def test_a_header_that_nvcc_lacks_is_no_case_for_a_fix(tmp_path: Path) -> None:
+    assert fixes(tmp_path / "a.cu", "#include <gone.h>\n" + COLUMN)["bank-conflict"] == []
+    assert fixes(tmp_path / "a.cu", "#include <vector>\n#include <stdint.h>\n" + COLUMN)["bank-conflict"] != []
+
+
+def test_what_gains_next_to_nothing_is_not_announced(tmp_path: Path) -> None:
+    path = tmp_path / "a.cu"
+    path.write_text(COLUMN, encoding="utf-8")
+    program = analyze(read_source(path), read_include)
+    (finding,) = (each for each in run_rules(program) if each.rule == "bank-conflict")
+    assert not isinstance(answers(program)(finding, finding.fixes[0]), Declined)
+    tiny = replace(finding, gain=0.001)
+    said = answers(program)(tiny, finding.fixes[0])
+    assert isinstance(said, Declined) and said.reason == "It is worth less than 5% of the kernel's time."
 
 
 @pytest.mark.nvcc

@@ -21,14 +21,15 @@ from pathlib import Path
 import click
 
 from warpwright.cli import baseline as baselines
-from warpwright.cli.findings import Checked, Row, check_file, checkout, unique
-from warpwright.cli.findings_text import count, findings_text
+from warpwright.cli.findings import Checked, Row, check_file, checkout, ranked, unique
+from warpwright.cli.findings_text import count, findings_text, statistics_text
 from warpwright.cli.github import github_lines
 from warpwright.cli.gitlab import gitlab_report
 from warpwright.cli.inputs import Compiled, Inputs, Resources, compile_option, compile_options, find_inputs
 from warpwright.cli.log import log_to_stderr
 from warpwright.cli.sarif import sarif_log
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
+from warpwright.cli.watching import watch
 from warpwright.rules.base import Severity
 from warpwright.rules.registry import rule_and_group_names
 from warpwright.syntax.encoding import shown_in
@@ -81,6 +82,22 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
 @compile_option
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file records: only new ones fail.")
 @click.option("--write-baseline", metavar="FILE", help="Record the findings of now in FILE.")
+@click.option(
+    "--min-gain",
+    type=click.FloatRange(0, 100),
+    default=0,
+    metavar="PERCENT",
+    help="Leave out findings whose estimated gain is less. Those without an estimate stay.",
+)
+@click.option(
+    "--sort",
+    type=click.Choice(["place", "gain"]),
+    default="place",
+    show_default=True,
+    help="By their place in the text, or errors first and then by estimated gain.",
+)
+@click.option("--statistics", is_flag=True, help="How many findings of each rule, in place of the findings.")
+@click.option("--watch", "watched", is_flag=True, help="Check again as often as a file changes, until Ctrl-C.")
 def command(
     *,
     paths: tuple[str, ...],
@@ -93,6 +110,10 @@ def command(
     build: bool,
     baseline: str | None,
     write_baseline: str | None,
+    min_gain: float,
+    sort: str,
+    statistics: bool,
+    watched: bool,
 ) -> int:
     """Report what is wrong with CUDA kernels and torch extensions. Directories are walked for .cu and .cuh files,
     and for the C++ and Python of extensions.
@@ -100,6 +121,31 @@ def command(
     Exit status: 0 nothing at warning or above (--fail-on sets another limit), 1 findings, 2 an input could not be read
     (the others are reported).
     """
+    if statistics and output != "text":
+        raise CannotRun("--statistics is a text; take it without --format")
+
+    def once() -> tuple[int, set[str]]:
+        return _once(
+            paths, output, fail_on, (select, ignore), compiled, (profiled, build), (baseline, write_baseline),
+            (min_gain / 100, sort, statistics),
+        )  # fmt: skip
+
+    return watch(once, paths) if watched else once()[0]
+
+
+def _once(
+    paths: tuple[str, ...],
+    output: str,
+    fail_on: str,
+    rules: tuple[tuple[str, ...], tuple[str, ...]],
+    compiled: Compiled,
+    basis: tuple[bool, bool],
+    recording: tuple[str | None, str | None],
+    shown: tuple[float, str, bool],
+) -> tuple[int, set[str]]:
+    """The exit status, and the files that were read."""
+    (select, ignore), (profiled, build), (baseline, write_baseline) = rules, basis, recording
+    min_gain, sort, statistics = shown
     known = baselines.read(Path(baseline)) if baseline else None
     inputs = find_inputs(paths)
     if profiled:
@@ -123,7 +169,8 @@ def command(
         if one.kernels == 0 and one.failure is None and Path(one.path) in inputs.named and not one.rows:
             say_note(f"{one.path}: no kernel (__global__ function) in this file")
 
-    rows = unique(row for one in checked for row in one.rows)
+    every = unique(row for one in checked for row in one.rows)
+    rows = [row for row in every if row.gain is None or row.gain >= min_gain]
     if write_baseline:
         baselines.write(Path(write_baseline), rows)
         say_note(f"{len(rows)} findings recorded in {write_baseline}")
@@ -134,12 +181,17 @@ def command(
         rows, recorded = compared.fresh, compared.recorded
         if compared.stale and not (select or ignore):
             say_note(_stale_note(compared.stale, str(baseline)))
-    _print(output, rows, checked, failures, recorded)
+    rows = ranked(rows) if sort == "gain" else rows
+    if statistics:
+        click.echo(statistics_text(rows))
+    else:
+        _print(output, rows, checked, failures, recorded)
     for failure in failures:
         say_error(failure)
+    read = {file for one in checked for file in (one.path, *one.sources)}
     if failures:
-        return 2
-    return 0 if write_baseline else int(any(row.severity in _failing(fail_on) for row in rows))
+        return 2, read
+    return (0 if write_baseline else int(any(row.severity in _failing(fail_on) for row in rows))), read
 
 
 def _failing(least: str) -> tuple[Severity, ...]:

@@ -43,6 +43,7 @@ class Row:
     evidence: dict[str, object]
     fixes: tuple[tuple[str, str, bool], ...]  # rewrite, title, safe
     related: tuple[tuple[Place, str], ...]
+    gain: float | None = None  # the estimated share of the kernel's time
 
     def to_json(self) -> dict[str, object]:
         """The contract of `warpwright check --format json`."""
@@ -57,6 +58,7 @@ class Row:
             "severity": self.severity.value,
             "message": self.message,
             "kernel": self.kernel,
+            "estimated_gain": self.gain,
             "evidence": self.evidence,
             "fixes": [{"rewrite": rewrite, "title": title, "safe": safe} for rewrite, title, safe in self.fixes],
             "related": [
@@ -142,6 +144,11 @@ def unique(rows: Iterable[Row]) -> list[Row]:
     return sorted(found.values(), key=lambda r: (r.place.file, r.place.line, r.place.column, r.rule, r.message))
 
 
+def ranked(rows: Iterable[Row]) -> list[Row]:
+    """Errors first, then what gains most; what no gain is estimated of comes last, in the order of the text."""
+    return sorted(rows, key=lambda row: (row.severity is not Severity.ERROR, row.gain is None, -(row.gain or 0.0)))
+
+
 def fingerprints(rows: Sequence[Row], root: Path | None) -> list[str]:
     """One for each row, which stays when lines move: file (relative to root), rule, kernel and the line's words.
 
@@ -183,6 +190,7 @@ def _row(finding: Finding) -> Row:
         evidence=dict(finding.evidence),
         fixes=tuple((fix.rewrite, fix.title, fix.safe) for fix in finding.fixes),
         related=tuple((_place(related.span), related.message) for related in finding.related),
+        gain=round(finding.gain, 4) if finding.gain is not None else None,
     )
 
 

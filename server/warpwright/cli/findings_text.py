@@ -40,6 +40,19 @@ def not_evaluated(checked: Sequence[Checked]) -> str:
     return f"{reasons.total()} of {sum(one.accesses for one in checked)} memory accesses not evaluated: {why}."
 
 
+def statistics_text(rows: Sequence[Row]) -> str:
+    """A line for each rule: how many findings, how many of them have a fix, and the largest estimated gain."""
+    if not rows:
+        return click.style("No findings", fg="green", bold=True) + "."
+    lines = [("findings", "fixable", "gain", "rule")]
+    for rule, number in Counter(row.rule for row in rows).most_common():
+        own = [row for row in rows if row.rule == rule]
+        gains = [row.gain for row in own if row.gain is not None]
+        most = f"{max(gains):.0%}" if gains else "-"
+        lines.append((str(number), str(sum(bool(row.fixes) for row in own)), most, rule))
+    return "\n".join(f"{found:>8}  {fixable:>7}  {gain:>5}  {rule}" for found, fixable, gain, rule in lines)
+
+
 def summary(rows: Sequence[Row], checked: Sequence[Checked], recorded: int) -> str:
     """One line: how many of what, in how much, and what can be fixed."""
     files = len([one for one in checked if one.failure is None])
@@ -80,7 +93,8 @@ def _block(row: Row) -> Iterator[str]:
     gutter = " " * width
     bar = click.style("|", fg="blue")
     where = f"{place.file}:{place.line}:{place.column}"
-    yield f"{gutter}{click.style('-->', fg='blue')} {where}" + (f" in {row.kernel}" if row.kernel else "")
+    gain = f", estimated gain {row.gain:.0%}" if row.gain is not None else ""
+    yield f"{gutter}{click.style('-->', fg='blue')} {where}" + (f" in {row.kernel}" if row.kernel else "") + gain
     yield f"{gutter} {bar}"
     yield from _quoted(place, width, "^", colour)
     for other, message in row.related:

@@ -88,6 +88,8 @@ def _result(row: Row, index: int, mark: str, root: Path) -> dict[str, object]:
         "partialFingerprints": {"warpwright/v1": mark},
         "properties": {"evidence": row.evidence, "fixes": [title for _, title, _ in row.fixes]},
     }
+    if row.gain is not None:
+        result["rank"] = round(100 * row.gain, 1)
     if row.related:
         result["relatedLocations"] = [
             {"id": at, "message": {"text": message}, **_location(place, root)}

@@ -15,14 +15,13 @@ from warpwright.facts.elsewhere import in_project
 from warpwright.facts.model import Basis, Kernel, Program
 from warpwright.missing import Missing
 from warpwright.optimize.order import GAINS, UNKNOWN
-from warpwright.optimize.rank import PREDICTED_NOISE
 from warpwright.problems.infer import find_problem
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import goal_of, propose
 from warpwright.rules.base import Finding, Fix
 from warpwright.rules.registry import run_rules
+from warpwright.syntax.source import Source
 from warpwright.toolchain.find import Toolchain, find_toolchain
-from warpwright.verify.changes import changed_findings
 
 _SYSTEM = (
     "usr/include",
@@ -32,7 +31,7 @@ _SYSTEM = (
     "usr/lib/gcc/*/*/include",
 )
 
-LEAST_SHARE = 1 - 1 / PREDICTED_NOISE
+LEAST_SHARE = 0.05
 """Of the kernel's time, below which nothing would tell a fix that is for speed from none."""
 
 Answer = Callable[[Finding, Fix], Rewrite | Declined]
@@ -67,6 +66,8 @@ def answers(program: Program) -> Answer:
 
     def analysed_again(made: Rewrite, kernel: Kernel, finding: Finding) -> str:
         """Why the edit cures nothing as far as the text tells, "" where it does."""
+        from warpwright.verify.changes import changed_findings  # most files have no fix to judge
+
         if kernel.again is None or finding.rule not in {each.rule for each in found_in(kernel.name)}:
             return ""
         after = [each for each in run_rules(kernel.again(made.apply())) if each.kernel == kernel.name]
@@ -86,6 +87,8 @@ def answers(program: Program) -> Answer:
         made = propose(fix.rewrite, kernel, finding.span)
         if isinstance(made, Declined):
             return made
+        if reason := _unlike(program.source, made):
+            return Declined(fix.rewrite, reason)
         if made.source.path != program.source.path:
             return Declined(fix.rewrite, f"It edits {made.source.path}; fix that file.")
         if not writes_device_code(made, kernel):
@@ -109,6 +112,8 @@ def unread_include(program: Program) -> str:
         return ""
     toolchain = find_toolchain()
     toolkit = toolchain.include_dirs if isinstance(toolchain, Toolchain) else ()
+    if not toolkit:
+        return ""
     folders = [*toolkit, *(folder for pattern in _SYSTEM for folder in Path("/").glob(pattern))]
     unread = (
         f'{span.path}:{span.line} ("{name}")'
@@ -129,6 +134,17 @@ def writes_device_code(made: Rewrite, kernel: Kernel) -> bool:
     """Whether both kernels have to be run."""
     own = made.source.path == kernel.span.path
     return bool(made.beside) or (own and any(kernel.span.contains(edit.start) for edit in made.edits))
+
+
+def _unlike(source: Source, made: Rewrite) -> str:
+    """Why what the host code launches could not be compared, where the edit launches it as a graph."""
+    if made.source.path != source.path:
+        return ""
+    from warpwright.verify.host_change import host_change, launches_new_graph
+
+    edited = made.apply()
+    change = host_change(source, edited) if launches_new_graph(source, edited) else None
+    return f"What the host code launches cannot be compared: {change}." if isinstance(change, str) else ""
 
 
 def _guessed_block(kernel: Kernel) -> str:

@@ -496,7 +496,7 @@ class Program:
     kernels: tuple[Kernel, ...]
     assume: Assumptions = field(default_factory=Assumptions)
     unread_includes: tuple[tuple[Span, str], ...] = ()
-    """Its includes that were not found, each with its place: quoted ones, and those in folders of libraries."""
+    """Its includes that the analysis did not read, each with its place, those of the system among them."""
 
     @property
     def defined_kernels(self) -> tuple[Kernel, ...]:

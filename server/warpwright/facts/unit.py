@@ -117,7 +117,7 @@ class Unit:
     variable_types: dict[str, CType] = field(default_factory=lambda: {})  # of device variables that were asked for
     enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
     include: IncludeReader = lambda _from_path, _name: None
-    unread_includes: list[tuple[Span, str]] = field(default_factory=list[tuple[Span, str]])  # of projects and libraries
+    unread_includes: list[tuple[Span, str]] = field(default_factory=list[tuple[Span, str]])
     finished: list[Source] = field(default_factory=lambda: [])  # in the order in which their texts end
     skipped: dict[str, dict[int, int]] = field(default_factory=lambda: {})  # by path: what is not live, start to end
     judged: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])  # the #if and #elif that were looked at
@@ -182,7 +182,7 @@ def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeRe
             if path is not None and path.type in _INCLUDED and depth < MAX_INCLUDE_DEPTH:
                 found = include(source.path, _file_name(source.node_text(path)))
                 name = source.node_text(path)
-                if found is None and (path.type == "string_literal" or "/" in name):
+                if found is None:
                     unit.unread_includes.append((source.span(path), name.strip('"<>')))
                 if found is not None and found.path not in unit.sources:
                     _collect_source(unit, found, include, depth + 1)

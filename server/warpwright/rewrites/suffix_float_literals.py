@@ -69,7 +69,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     stores = [a for a in kernel.accesses if a.kind is AccessKind.STORE and a.space is Space.GLOBAL]
     if stores and all(store.type in _WHOLE for store in stores):
         return Declined(NAME, f"{kernel.name} stores integers alone: the last digits decide which.")
-    if moved := next((p for p in here if p.comparison and not _decides_alike(p)), None) if at is not None else None:
+    moved = next((p for p in here if not _decides_alike(p)), None) if all(p.comparison for p in here) else None
+    if moved is not None:
         return Declined(NAME, f"`{moved.span.one_line}` would be decided otherwise for floats next to the literal.")
     source = here[0].span.source
     edits: dict[int, TextEdit] = {}

@@ -20,6 +20,7 @@ from warpwright.progress import CancelledError, IsCancelled, Progress, never_can
 from warpwright.rules.base import Finding
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.rights import candidate_reads
 from warpwright.verify.changes import new_syntax_error
 from warpwright.verify.claim import Choice, Claim, Climb
@@ -35,6 +36,8 @@ from warpwright.verify.torch_build import find_torch
 from warpwright.verify.upper_rungs import upper_rungs
 
 DEFAULT_ARCH = "sm_90"
+RELAXED = "--expt-relaxed-constexpr"
+"""The option that nvcc names where device code calls a constexpr function of the host."""
 _TIMED = (Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
 
 
@@ -82,6 +85,8 @@ def climb(claim: Claim) -> Report:
         return Report(Status.DOES_NOT_COMPILE, reason=broken, goal=claim.goal)
     memory = Memory(claim.again)
     report = _climbed(claim.of_unit(), memory)
+    if RELAXED in report.reason and RELAXED not in claim.flags and _needs_relaxed(claim.of_unit()):
+        return climb(replace(claim, flags=(*claim.flags, RELAXED)))
     if claim.goal == "reference":
         report = replace(report, reason=report.reason.replace("The candidate", "The kernel"))
         if report.speed and report.status in _TIMED:
@@ -91,6 +96,14 @@ def climb(claim: Claim) -> Report:
     report = replace(report, goal=claim.goal, compilation=compilation).as_covered()
     memory.keep(report, claim.original, claim.candidate)
     return report
+
+
+def _needs_relaxed(claim: Claim) -> bool:
+    """Whether nvcc asks for the option to compile the original, so that whoever builds it gives it."""
+    arch = claim.arch or DEFAULT_ARCH
+    return (
+        RELAXED in compile_cubin(claim.original, arch=arch, flags=claim.flags, is_cancelled=claim.is_cancelled).reason
+    )
 
 
 def _climbed(claim: Claim, memory: Memory) -> Report:
