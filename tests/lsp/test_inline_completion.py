@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from lsprotocol import types
 from support.editor import VSCODE, Page, start_editor
 from support.kernels import CONFLICT
 from support.untaught import untaught_model
+from warpwright.assist.weights import ModelFile
+from warpwright.lsp import inline_completion
+from warpwright.missing import Missing
 from warpwright.syntax.source import Source
 
 REQUEST = "#include <cuda_runtime.h>\n\n// kernel: the eigenvalues of a tridiagonal matrix\n"
@@ -187,3 +191,27 @@ def test_a_newer_request_an_edit_and_the_time_limit_each_end_one(tmp_path: Path)
         with pytest.raises(Exception, match="cancel"):
             third.result(30)
         assert not [line for line in editor.log if "Traceback" in line]
+
+
+@pytest.mark.parametrize(("is_there", "jobs"), [(True, ["ghostReady"]), (False, [])])
+def test_the_model_is_loaded_once_when_files_are_opened(
+    monkeypatch: pytest.MonkeyPatch, is_there: bool, jobs: list[str]
+) -> None:
+    model = ModelFile(Path("/none.gguf"), "a model") if is_there else Missing("model", "None.", "")
+    monkeypatch.setattr(inline_completion, "look_for_model", lambda _: model)
+    monkeypatch.setattr(inline_completion, "QUIET_SECONDS", 0)
+    asked: list[str] = []
+
+    async def run(job: str, *_: object) -> None:
+        asked.append(job)
+
+    async def opened_twice() -> None:
+        ghost_text = inline_completion.GhostText()
+        monkeypatch.setattr(ghost_text._worker, "run", run)
+        ghost_text.get_ready("")
+        ghost_text.get_ready("")
+        assert ghost_text._rest is not None
+        await ghost_text._rest
+
+    asyncio.run(opened_twice())
+    assert asked == jobs

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from warpwright.assist.engine import Engine, EngineError
+from contextlib import suppress
+
+from warpwright.assist.engine import CompletionRequest, Engine, EngineError
+from warpwright.assist.formula_task import FormulaRequest, formula_prompt
 from warpwright.assist.opening import open_engine
 from warpwright.assist.readings import by_model
 from warpwright.assist.signature import parameters
@@ -67,6 +70,15 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
         head = f"{read_as(reading)}\n" if wanted.words else ""
         texts.append(inserted(source, request["at"], made, head))
     return {"texts": texts, "missing": "", "left": left}
+
+
+def ghost_ready(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """Load the "model", where there is one, and read what all prompts begin with."""
+    engine = _engine(request["model"])
+    if isinstance(engine, Engine):
+        with suppress(EngineError):  # whoever asks is told
+            engine.complete(CompletionRequest(formula_prompt(FormulaRequest("")), 1), is_cancelled)
+    return {}
 
 
 def ghost_rest(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:

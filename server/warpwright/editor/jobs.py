@@ -111,6 +111,13 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     return ghost(request, progress, is_cancelled)
 
 
+def ghost_ready(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """Load the model before anybody asks for ghost text, see `ghost_job`."""
+    from warpwright.editor.ghost_job import ghost_ready
+
+    return ghost_ready(request, progress, is_cancelled)
+
+
 def ghost_rest(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """What is left to be checked of kernels that were shown, see `ghost_job`."""
     from warpwright.editor.ghost_job import ghost_rest
@@ -147,6 +154,7 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "prepare": prepare,
     "generate": generate,
     "ghost": ghost,
+    "ghostReady": ghost_ready,
     "ghostRest": ghost_rest,
     "profile": profile,
     "compile": compile_document,

@@ -11,6 +11,7 @@ from warpwright.lsp.project_problems import show_project_problems
 from warpwright.lsp.publish_diagnostics import document_changed
 
 if TYPE_CHECKING:
+    from warpwright.lsp.documents import Document
     from warpwright.lsp.server import Server
 
 
@@ -27,5 +28,13 @@ def open_document(ls: Server, uri: str, version: int, text: str) -> None:
     document = ls.documents.open(uri, version, text)
     document_changed(ls, document)
     document_opened(ls, document)
+    _get_model_ready(ls, document)
     ls.workspace_changes.note(of_all=False)
     show_project_problems(ls)
+
+
+def _get_model_ready(ls: Server, document: Document) -> None:
+    """Who opens a CUDA file in an editor that shows ghost text is likely to ask for some."""
+    editor, settings = ls.client_capabilities.text_document, ls.documents.settings_of(document)
+    if editor is not None and editor.inline_completion is not None and settings.ghost_text:
+        ls.ghost_text.get_ready(settings.model)

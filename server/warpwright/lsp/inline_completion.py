@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from warpwright.assist.opening import taught
 from warpwright.assist.readings import MOST_READINGS
+from warpwright.assist.weights import look_for_model
 from warpwright.editor.ghost_request import ghost_request
 from warpwright.lsp.convert import position
 from warpwright.lsp.guard import guarded
 from warpwright.lsp.shown_text import ShownText
 from warpwright.lsp.work import Worker, WorkError
+from warpwright.missing import Missing
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
@@ -97,6 +100,20 @@ class GhostText:
     async def _written(self, request: Mapping[str, object], seconds: float, pause: float) -> Any:
         await asyncio.sleep(pause)
         return await self._worker.run("ghost", request, lambda _text, _share: None, seconds)
+
+    def get_ready(self, model: str) -> None:
+        """Have the process load the model in a moment, if nothing else is asked of it first."""
+        if self._job is None and self._rest is None:
+            self._rest = asyncio.ensure_future(self._loaded(model))
+
+    async def _loaded(self, model: str) -> None:
+        await asyncio.sleep(QUIET_SECONDS)
+        if isinstance(await asyncio.to_thread(lambda: taught(look_for_model(model or None))), Missing):
+            return
+        try:
+            await self._worker.run("ghostReady", {"model": model}, lambda _text, _share: None, MOST_REST_SECONDS)
+        except WorkError as error:
+            log.info("the model was not loaded: %s", error)
 
     def stop(self) -> None:
         """End the request that is under way: what it would write is no longer wanted."""
