@@ -170,6 +170,18 @@ def test_what_cannot_be_exported_is_one_sentence(tmp_path: Path, arguments: list
     assert said in ran.stderr
 
 
+def test_a_package_has_its_backward_and_its_tests(tmp_path: Path) -> None:
+    arguments = ["--as", "package", "--output", "made", "--no-check", "--name", "scale"]
+    ran = run_command("formula", "y[r] = sum[c] x[r, c] * w[c]", *arguments, cwd=tmp_path)
+    assert ran.status == 0, ran.stderr
+    assert "The package itself was not built" in ran.stderr
+    module = (tmp_path / "made" / "scale" / "__init__.py").read_text(encoding="utf-8")
+    assert "x_grad, w_grad = torch.ops.scale.scale_backward(" in module
+    assert (tmp_path / "made" / "tests" / "test_scale.py").is_file()
+    ran = run_command("formula", "y[r] = prod[c] x[r, c]", *arguments, cwd=tmp_path)
+    assert "There is no backward: The derivative of prod is not written." in ran.stderr
+
+
 def test_an_extension_is_three_files_with_a_kernel_for_each_type(tmp_path: Path) -> None:
     arguments = ["--as", "extension", "--types", "f32,bf16", "--output", "scale", "--no-check", "--name", "scale"]
     ran = run_command("formula", "y[i] = 2 * x[i]", *arguments, cwd=tmp_path)

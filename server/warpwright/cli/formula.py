@@ -13,10 +13,11 @@ from warpwright.cli.inputs import arch_option
 from warpwright.cli.report_text import report_text
 from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, say_note, stop_on_ctrl_c
 from warpwright.files import read_start
+from warpwright.formulas.derivative import NoDerivativeError, derivative
 from warpwright.formulas.lexer import MOST_CHARACTERS, FormulaError
 from warpwright.formulas.model import Formula
 from warpwright.formulas.resolve import formula_of
-from warpwright.progress import Progress
+from warpwright.progress import IsCancelled, Progress
 from warpwright.schedules.model import Schedule
 from warpwright.schedules.text import read_schedule
 from warpwright.syntax.encoding import decoded, shown_in
@@ -28,10 +29,12 @@ from warpwright.writer.extension import NoExtensionError
 from warpwright.writer.forms import extension_codes, extension_files
 from warpwright.writer.header import header_text
 from warpwright.writer.names import function_name, is_reserved
+from warpwright.writer.wire import wired
 from warpwright.writer.write import file_text
 
 MOST_SHOWN = 12
 """Schedules of a search."""
+NOT_BUILT = "The package itself was not built: `pip install --no-build-isolation .` in it does, and pytest tests it"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -72,12 +75,15 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 @click.option(
     "--as",
     "form",
-    type=click.Choice(["cuda", "header", "extension"]),
+    type=click.Choice(["cuda", "header", "extension", "package"]),
     default="cuda",
     show_default=True,
-    help="A file of CUDA, a single header, or a PyTorch extension: three files in the folder that --output names.",
+    help="A file of CUDA, a single header, a PyTorch extension (three files in the folder that --output names), or a "
+    "package of PyTorch in that folder: operators with their backward, what builds it, and tests.",
 )
-@click.option("--types", metavar="f32,bf16", default="", help="The element types of an extension, in place of f32.")
+@click.option(
+    "--types", metavar="f32,bf16", default="", help="The element types of an extension or a package, in place of f32."
+)
 @click.option("--explain", "is_explained", is_flag=True, help="Say how the work is laid on blocks and threads.")
 @click.option("--no-check", "is_unchecked", is_flag=True, help="Write only; nothing is compiled or run.")
 @click.option("--output", "target", type=click.Path(path_type=Path), help="Write the kernel to this file.")
@@ -111,10 +117,13 @@ def command(
     """
     if (text is None) == (exported is None):
         raise click.UsageError("give a FORMULA, or --torch FILE::NAME")
-    if form == "extension" and target is None:
-        raise click.UsageError("--as extension writes three files: name a folder with --output")
-    if types and form != "extension":
-        raise click.UsageError("--types goes with --as extension")
+    if form in ("extension", "package") and target is None:
+        files = "three files" if form == "extension" else "several files"
+        raise click.UsageError(f"--as {form} writes {files}: name a folder with --output")
+    if types and form not in ("extension", "package"):
+        raise click.UsageError("--types goes with --as extension and --as package")
+    if form == "package" and exported is not None:
+        raise click.UsageError("--as package takes one formula: leave out --torch")
     if inputs and exported is None:
         raise click.UsageError("--input goes with --torch")
     if output == "json" and (form != "cuda" or target is not None):
@@ -134,12 +143,11 @@ def command(
             function = name or own or function_name(formula.outputs[0].name)
             given = sizes_named(sizes, formula.sizes)
             asked = Asked(function, arch, given, is_plain, schedule, seconds, not is_unchecked)
-            try:
-                made.append(written_and_checked(formula, asked, progress, is_cancelled))
-            except FormulaNotWrittenError as error:
-                raise CannotRun(str(error)) from None
-            if is_cancelled():
-                raise KeyboardInterrupt
+            made.append(_written(formula, asked, progress, is_cancelled))
+            if form == "package" and (backward := _backward(formula)):
+                given = {size: number for size, number in given.items() if size in backward.sizes}
+                asked = Asked(f"{function}_backward", arch, given, is_checked=not is_unchecked)
+                made.append(_written(backward, asked, progress, is_cancelled))
     if output == "json":
         parts = [each.to_json() for each in made]
         click.echo(
@@ -152,6 +160,24 @@ def command(
         for note in notes:
             say_note(note)
     return 0 if all(each.report is None or each.report.status in PASSED for each in made) else 1
+
+
+def _written(formula: Formula, asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> Written:
+    try:
+        made = written_and_checked(formula, asked, progress, is_cancelled)
+    except FormulaNotWrittenError as error:
+        raise CannotRun(str(error)) from None
+    if is_cancelled():
+        raise KeyboardInterrupt
+    return made
+
+
+def _backward(formula: Formula) -> Formula | None:
+    """The formula of the backward, where there is one."""
+    try:
+        return formula_of(derivative(formula.text).text)
+    except NoDerivativeError:
+        return None
 
 
 def _schedule(wanted: str) -> Schedule:
@@ -185,25 +211,37 @@ def _exported(exported: str, inputs: tuple[str, ...], progress: Progress) -> tup
 
 def _write(made: list[Written], form: str, types: str, target: Path | None) -> None:
     """The kernels alone on stdout, so that they can be redirected to a file, or into the files that are asked for."""
-    if form == "extension":
+    if form in ("extension", "package"):
         assert target is not None
-        files: dict[str, str] = {}
-        for each in made:
-            try:
-                codes = extension_codes(each.formula.text, each.code.name, [kind for kind in types.split(",") if kind])
-                files |= extension_files(codes, each.code.name)
-            except (NoExtensionError, FormulaError) as error:
-                raise CannotRun(str(error)) from None
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CannotRun(f"{target} cannot be made ({error.strerror})") from None
+        files = _files(made, form, [kind for kind in types.split(",") if kind])
         for file, text in files.items():
+            folder = (target / file).parent
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise CannotRun(f"{folder} cannot be made ({error.strerror})") from None
             print_or_write(text, target / file, styled=False)
     elif form == "header":
         print_or_write("\n".join(header_text(each.code) for each in made), target, styled=False)
     else:
         print_or_write(file_text(*(each.code for each in made)), target, styled=False)
+
+
+def _files(made: list[Written], form: str, types: list[str]) -> dict[str, str]:
+    try:
+        if form == "package":
+            package = wired(made[0].formula.text, made[0].code.name, types)
+            if package.no_backward:
+                say_note(f"There is no backward: {package.no_backward}")
+            say_note(NOT_BUILT)
+            return package.files
+        files: dict[str, str] = {}
+        for each in made:
+            codes = extension_codes(each.formula.text, each.code.name, types)
+            files |= extension_files(codes, each.code.name)
+        return files
+    except (NoExtensionError, FormulaError) as error:
+        raise CannotRun(str(error)) from None
 
 
 def _say(made: Written, *, is_explained: bool, is_one_of_many: bool) -> None:

@@ -5,7 +5,7 @@ A dimension is at least 0 and at most its extent less 1; a size is at least 1, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from warpwright.formulas.printer import shown
@@ -41,6 +41,21 @@ def polynomial(node: Expr) -> Polynomial | None:
                 return plus(one, scaled(other, 1 if sign == "+" else -1))
             product = times(one, other) if len(one) * len(other) <= MOST_TERMS else None
             return product if product is not None and all(len(key) <= MOST_FACTORS for key in product) else None
+    return None
+
+
+def gapped_strides(extents: Sequence[Expr], strides: tuple[Expr, ...] | None) -> tuple[Expr, ...] | None:
+    """The strides of an array; None where its elements lie in order without gaps.
+
+    >>> gapped_strides((Name("R"), Name("C")), (Name("C"), Num(1)))
+    >>> gapped_strides((Name("R"), Num(4)), (Name("ld"), Num(1)))
+    (Name(name='ld'), Num(value=1))
+    """
+    packed: Expr = Num(1)
+    for extent, stride in zip(reversed(extents), reversed(strides or ()), strict=False):
+        if polynomial(stride) != polynomial(packed):
+            return strides
+        packed = Call("*", (extent, packed))
     return None
 
 

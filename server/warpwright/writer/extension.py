@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from warpwright.formulas.bounds import polynomial
+from warpwright.formulas.bounds import gapped_strides
 from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.parser import parse
 from warpwright.formulas.printer import printed, shown
@@ -56,7 +56,7 @@ def schema(code: Code) -> str:
     for number, each in enumerate(formula.inputs):
         mutable = f"({chr(ord('a') + number)}!)" if each.role == "in-out" else ""
         parts.append(f"Tensor{mutable} {each.name}")
-    parts += [f"SymInt {name}" for name in _unread(formula)]
+    parts += [f"SymInt {name}" for name in unread_sizes(formula)]
     parts += [f"{_scalar(kind)[0]} {name}" for name, kind in formula.scalars.items()]
     made = len(_made(formula))
     results = "Tensor" if made == 1 else f"({', '.join(['Tensor'] * made)})"
@@ -70,7 +70,7 @@ def binding_text(codes: Sequence[Code], library: str) -> str:
     formula = _checked(first)
     if any(schema(each).partition("(")[2] != schema(first).partition("(")[2] for each in codes):
         raise NoExtensionError("The formulas of one operator have other arguments, not only other types.")
-    name = _operator(first)
+    name = operator_name(first)
     includes = ["ATen/ATen.h", "c10/cuda/CUDAException.h", "c10/cuda/CUDAGuard.h", "c10/cuda/CUDAStream.h"]
     kinds = {t.type for code in codes for t in code.formula.tensors.values()}
     includes += [*headers_for(kinds), "cstdint", "torch/library.h"]
@@ -83,7 +83,7 @@ def binding_text(codes: Sequence[Code], library: str) -> str:
     text()
     text("namespace {")
     text()
-    needs_sizes = any(len(each.extents) for each in formula.inputs) and len(_sources(formula)) < sum(
+    needs_sizes = any(len(each.extents) for each in formula.inputs) and len(size_sources(formula)) < sum(
         len(each.extents) for each in formula.inputs
     )
     text.add((_CHECK + (_CHECK_SIZE if needs_sizes else "")).strip("\n").splitlines())
@@ -103,8 +103,8 @@ def binding_text(codes: Sequence[Code], library: str) -> str:
 def python_text(codes: Sequence[Code], library: str, binary: str) -> str:
     """The Python module that loads the extension from `binary` beside it. Raises NoExtensionError."""
     formula = _checked(codes[0])
-    name = _operator(codes[0])
-    arguments = [each.name for each in formula.inputs] + _unread(formula) + list(formula.scalars)
+    name = operator_name(codes[0])
+    arguments = arguments_of(formula)
     text = Text()
     text(f'"""{name}: an operator of the library {library}."""')
     text()
@@ -115,27 +115,7 @@ def python_text(codes: Sequence[Code], library: str, binary: str) -> str:
     text(f'torch.ops.load_library(str(Path(__file__).parent / "{binary}"))')
     text()
     text()
-    text(f'@torch.library.register_fake("{library}::{name}")')
-    text(f"def _shapes({', '.join(arguments)}):")
-    text.depth += 1
-    for each in formula.inputs:
-        rank = len(each.extents)
-        text(f'torch._check({each.name}.dim() == {rank}, lambda: "{each.name} must have {_dimensions(rank)}")')
-    for size, (tensor, place) in _sources(formula).items():
-        text(f"{size} = {tensor}.size({place})")
-    for test, said in _tests(formula, "{tensor}.size({place})", "{tensor}.stride({place})", _python):
-        text(f'torch._check({test}, lambda: "{said}")')
-    made = _made(formula)
-    for each in made:
-        device = f"{formula.inputs[0].name}.device" if formula.inputs else '"cuda"'
-        extents = _tuple([_python(e) for e in each.extents])
-        own = _strides(each)
-        strides = "" if own is None else f", {_tuple([_python(e) for e in own])}"
-        call = "torch.empty" if own is None else "torch.empty_strided"
-        text(f"{each.name} = {call}({extents}{strides}, dtype={_dtype(codes, each)}, device={device})")
-    if made:
-        text(f"return {', '.join(each.name for each in made)}")
-    text.depth -= 1
+    add_fake(text, codes, library)
     text()
     text()
     text(f"def {name}({', '.join(arguments)}):")
@@ -146,6 +126,38 @@ def python_text(codes: Sequence[Code], library: str, binary: str) -> str:
     text.depth -= 1
     text(f"    return torch.ops.{library}.{name}({', '.join(arguments)})")
     return f"{text}\n"
+
+
+def add_fake(text: Text, codes: Sequence[Code], library: str) -> None:
+    """The fake kernel, which tells torch.compile the shapes and types of the results, as Python."""
+    formula = _checked(codes[0])
+    name = operator_name(codes[0])
+    text(f'@torch.library.register_fake("{library}::{name}")')
+    text(f"def _{name}_shapes({', '.join(arguments_of(formula))}):")
+    text.depth += 1
+    for each in formula.inputs:
+        rank = len(each.extents)
+        text(f'torch._check({each.name}.dim() == {rank}, lambda: "{each.name} must have {_dimensions(rank)}")')
+    for size, (tensor, place) in size_sources(formula).items():
+        text(f"{size} = {tensor}.size({place})")
+    for test, said in _tests(formula, "{tensor}.size({place})", "{tensor}.stride({place})", _python):
+        text(f'torch._check({test}, lambda: "{said}")')
+    made = _made(formula)
+    for each in made:
+        device = f"{formula.inputs[0].name}.device" if formula.inputs else '"cuda"'
+        extents = _tuple([_python(e) for e in each.extents])
+        own = gapped_strides(each.extents, each.strides)
+        strides = "" if own is None else f", {_tuple([_python(e) for e in own])}"
+        call = "torch.empty" if own is None else "torch.empty_strided"
+        text(f"{each.name} = {call}({extents}{strides}, dtype={_dtype(codes, each)}, device={device})")
+    if made:
+        text(f"return {', '.join(each.name for each in made)}")
+    text.depth -= 1
+
+
+def arguments_of(formula: Formula) -> list[str]:
+    """The operator's arguments by name, in order."""
+    return [each.name for each in formula.inputs] + unread_sizes(formula) + list(formula.scalars)
 
 
 _CHECK = """
@@ -172,7 +184,7 @@ def _checked(code: Code) -> Formula:
     return formula
 
 
-def _operator(code: Code) -> str:
+def operator_name(code: Code) -> str:
     """The operator's name: that of the code without a type behind it, as in softmax_bf16."""
     return re.sub(rf"_({'|'.join(TYPES)})$", "", code.name)
 
@@ -185,17 +197,7 @@ def _made(formula: Formula) -> list[Tensor]:
     return [each for each in formula.tensors.values() if each.role == "out"]
 
 
-def _strides(tensor: Tensor) -> tuple[Expr, ...] | None:
-    """The strides of a tensor; None where its elements lie in order without gaps."""
-    packed: Expr = Num(1)
-    for extent, stride in zip(reversed(tensor.extents), reversed(tensor.strides or ()), strict=False):
-        if polynomial(stride) != polynomial(packed):
-            return tensor.strides
-        packed = Call("*", (extent, packed))
-    return None
-
-
-def _sources(formula: Formula) -> dict[str, tuple[str, int]]:
+def size_sources(formula: Formula) -> dict[str, tuple[str, int]]:
     """Of each size the tensor and the dimension that it is read from."""
     found: dict[str, tuple[str, int]] = {}
     for each in formula.inputs:
@@ -205,9 +207,9 @@ def _sources(formula: Formula) -> dict[str, tuple[str, int]]:
     return {name: found[name] for name in formula.sizes if name in found}
 
 
-def _unread(formula: Formula) -> list[str]:
+def unread_sizes(formula: Formula) -> list[str]:
     """Sizes that no tensor tells."""
-    return [name for name in formula.sizes if name not in _sources(formula)]
+    return [name for name in formula.sizes if name not in size_sources(formula)]
 
 
 def _scalar(kind: str) -> tuple[str, str]:
@@ -220,7 +222,7 @@ def _scalar(kind: str) -> tuple[str, str]:
 def _tests(formula: Formula, size: str, stride: str, spelled: object) -> list[tuple[str, str]]:
     """What must be true of the sizes and strides of the inputs, and a sentence for where it is not."""
     assert callable(spelled)
-    sources = _sources(formula)
+    sources = size_sources(formula)
     found: list[tuple[str, str]] = []
     for each in formula.inputs:
         for place, extent in enumerate(each.extents):
@@ -228,7 +230,7 @@ def _tests(formula: Formula, size: str, stride: str, spelled: object) -> list[tu
                 continue
             test = f"{size.format(tensor=each.name, place=place)} == {spelled(extent)}"
             found.append((test, f"{each.name} must have {shown(extent)} elements in dimension {place}"))
-        for place, own in enumerate(_strides(each) or ()):
+        for place, own in enumerate(gapped_strides(each.extents, each.strides) or ()):
             test = f"{stride.format(tensor=each.name, place=place)} == {spelled(own)}"
             found.append((test, f"{each.name} must have the stride {shown(own)} in dimension {place}"))
     return found
@@ -276,7 +278,7 @@ def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str) ->
     made = _made(formula)
     result = {0: "void", 1: "at::Tensor"}.get(len(made), f"std::tuple<{', '.join(['at::Tensor'] * len(made))}>")
     parameters = [f"{'const ' if e.role == 'in' else ''}at::Tensor& {e.name}" for e in formula.inputs]
-    parameters += [f"int64_t {each}" for each in _unread(formula)]
+    parameters += [f"int64_t {each}" for each in unread_sizes(formula)]
     parameters += [f"{_scalar(kind)[1]} {each}" for each, kind in formula.scalars.items()]
     for promise in formula.promises:
         text(f"// {promise}")
@@ -285,11 +287,11 @@ def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str) ->
     first = formula.inputs[0].name
     for each in formula.inputs:
         text(f'check({each.name}, "{each.name}", {len(each.extents)}, {first}.device());')
-    for size, (tensor, place) in _sources(formula).items():
+    for size, (tensor, place) in size_sources(formula).items():
         text(f"const int64_t {size} = {tensor}.size({place});")
     for each in formula.inputs:
         for place, extent in enumerate(each.extents):
-            if _sources(formula).get(extent.name if isinstance(extent, Name) else "") != (each.name, place):
+            if size_sources(formula).get(extent.name if isinstance(extent, Name) else "") != (each.name, place):
                 own = f"{each.name}.size({place})"
                 text(f'check_size("{each.name}", {place}, {own}, {host(extent)});')
         _layout(text, each)
@@ -320,7 +322,7 @@ def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str) ->
 
 
 def _layout(text: Text, tensor: Tensor) -> None:
-    strides = _strides(tensor)
+    strides = gapped_strides(tensor.extents, tensor.strides)
     if strides is None:
         text(f'TORCH_CHECK({tensor.name}.is_contiguous(), "{tensor.name} must be contiguous.");')
         return
@@ -335,7 +337,7 @@ def _call(text: Text, code: Code, made: Sequence[Tensor]) -> None:
     for each in made:
         kind = SCALARS[formula.tensors[each.name].type]
         extents = f"{{{', '.join(map(host, each.extents))}}}"
-        own = _strides(each)
+        own = gapped_strides(each.extents, each.strides)
         strides = "" if own is None else f", {{{', '.join(map(host, own))}}}"
         call = "at::empty" if own is None else "at::empty_strided"
         text(f"at::Tensor {each.name} = {call}({extents}{strides}, {first}.options().dtype(at::{kind}));")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def _compiled(subject: Subject, with_backward: bool) -> Answer:
     logging.getLogger("torch").setLevel(logging.ERROR)
     torch._dynamo.reset()
     backend = "inductor" if subject.device == "cuda" else "aot_eager"
-    call = torch.compile(subject.call, backend=backend)
+    call = torch.compile(_program(subject), backend=backend)
     args = with_gradients(subject.args) if with_backward else copied(subject.args)
     with quiet():
         try:
@@ -78,10 +79,21 @@ def _compiled(subject: Subject, with_backward: bool) -> Answer:
 def _breaks(subject: Subject) -> tuple[str, ...]:
     torch._dynamo.reset()
     try:
-        found = torch._dynamo.explain(subject.call)(*copied(subject.args)).break_reasons
+        found = torch._dynamo.explain(_program(subject))(*copied(subject.args))
     except Exception as error:
         return (first_line(error),)
-    return tuple(_break(each) for each in found)
+    if not found.graph_count:
+        return ("nothing of it comes into a graph",)
+    return tuple(_break(each) for each in found.break_reasons)
+
+
+def _program(subject: Subject) -> Callable[..., Any]:
+    """A function around the operator, as a program that is compiled is one."""
+
+    def program(*args: Any) -> Any:
+        return subject.call(*args)
+
+    return program
 
 
 def _break(reason: Any) -> str:
@@ -165,7 +177,8 @@ def vmapped(subject: Subject) -> Answer:
         except Exception as error:
             return Answer("raises", first_line(error))
     wanted = mapped(subject.expected, lambda each: torch.stack([each] * SAMPLES))
-    answer = judged(subject, result, seen, wanted, 1e-3)
+    # A batching rule in Python computes inside of the operator, too.
+    answer = judged(replace(subject, inside=frozenset({"vmap"})), result, seen, wanted, 1e-3)
     if answer.status == "ran" and answer.launches >= SAMPLES:
         said = f"ran {answer.launches} times for {SAMPLES} samples: no batching rule"
         return Answer("ran", said, answer.launches, answer.share)

@@ -11,17 +11,21 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity
 
+from warpwright_harness.torch_check.cause import is_users
+
 TORCHS_OWN = frozenset(
     (
-        "aten", "prim", "prims", "profiler", "inductor", "quantized", "sparse", "static_runtime", "c10d",
-        "_c10d_functional", "_c10d_functional_autograd", "debugprims", "rngprims", "quantized_decomposed",
-        "higher_order", "onednn", "mkldnn", "mkldnn_prepacked", "cuda", "xla", "torchvision", "torchaudio", "fsdp",
-        "symm_mem", "_quantized", "__backends__", "_dtensor", "dist_auto_functional", "mkl",
+        "aten", "c10d_functional", "onnx", "onnx_symbolic", "streams", "flex_lib", "_inductor_test", "prim", "prims",
+        "profiler", "inductor", "quantized", "sparse", "static_runtime", "c10d", "_c10d_functional",
+        "_c10d_functional_autograd", "debugprims", "rngprims", "quantized_decomposed", "higher_order", "onednn",
+        "mkldnn", "mkldnn_prepacked", "cuda", "xla", "torchvision", "torchaudio", "fsdp", "symm_mem", "_quantized",
+        "__backends__", "_dtensor", "dist_auto_functional", "mkl",
     )
 )  # fmt: skip
 """Namespaces of operators that come with torch."""
@@ -31,7 +35,7 @@ _MOVES = frozenset(
         "_to_copy", "view", "reshape", "as_strided", "resize_", "set_", "transpose", "t", "slice", "select",
         "unsqueeze", "squeeze", "expand", "detach", "alias", "zeros", "zero_", "fill_", "zeros_like", "permute",
         "flatten", "narrow", "_unsafe_view", "is_same_size", "result_type", "item", "_local_scalar_dense", "numel",
-        "lift_fresh", "view_as", "expand_as", "new_zeros",
+        "lift_fresh", "view_as", "expand_as", "new_zeros", "cat", "stack", "movedim", "unbind",
     )
 )  # fmt: skip
 """Operators of aten that compute nothing."""
@@ -118,19 +122,22 @@ def watch(call: Callable[[], Any], device: str, functions: bool = False) -> tupl
 
 
 def _counter(bound: Counter[str]) -> Callable[..., None]:
-    def saw(_frame: object, event: str, function: Any) -> None:
-        if event == "c_call":
-            owner = getattr(function, "__self__", None)
-            module = str(getattr(function, "__module__", None) or "").split(".", maxsplit=1)[0]
-            if type(owner).__name__ == "PyCapsule" or _is_foreign(module):
-                bound[str(function.__name__)] += 1
+    """Counts functions of extension modules, but torch's, that are called from the user's Python."""
+
+    def saw(frame: FrameType, event: str, function: Any) -> None:
+        if event == "c_call" and is_users(frame.f_code.co_filename) and _is_foreign(function):
+            bound[str(function.__name__)] += 1
 
     return saw
 
 
-def _is_foreign(module: str) -> bool:
+def _is_foreign(function: Any) -> bool:
+    module = str(getattr(function, "__module__", None) or "").split(".", maxsplit=1)[0]
+    if module == "torch" or module in sys.stdlib_module_names:
+        return False
+    is_bound = type(getattr(function, "__self__", None)).__name__.startswith(("PyCapsule", "pybind11"))
     file = getattr(sys.modules.get(module), "__file__", None) or ""
-    return file.endswith(".so") and module not in sys.stdlib_module_names and module != "torch"
+    return (is_bound and not hasattr(torch._C, function.__name__)) or (file.endswith(".so") and module != "numpy")
 
 
 def _seen(events: Sequence[Any], bound: Mapping[str, int]) -> Seen:

@@ -1,0 +1,102 @@
+"""A formula as a package of PyTorch: what torch says of its Python side, with the formulas as CPU kernels."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from warpwright.writer.wire import wired
+
+SOFTMAX = (
+    "y[r, c] = exp(x[r, c] - m[r]) / s[r] * w[c] * scale where m[r] = max[c] x[r, c], s[r] = sum[c] exp(x[r, c] - m[r])"
+)
+
+
+def test_the_files_of_a_package() -> None:
+    made = wired(SOFTMAX, "softmax", ["f32", "bf16"])
+    assert sorted(made.files) == [
+        "pyproject.toml", "setup.py", "softmax/__init__.py", "softmax/csrc/softmax.cu",
+        "softmax/csrc/softmax_backward.cu", "softmax/csrc/softmax_backward_operator.cpp",
+        "softmax/csrc/softmax_operator.cpp", "tests/test_softmax.py",
+    ]  # fmt: skip
+    for file, text in made.files.items():
+        if file.endswith(".py"):
+            compile(text, file, "exec")
+    assert "at::kBFloat16" in made.files["softmax/csrc/softmax_backward_operator.cpp"]
+    assert "TYPES = [torch.float32, torch.bfloat16]" in made.files["tests/test_softmax.py"]
+
+
+def test_a_formula_without_a_derivative_has_a_stub_that_says_so() -> None:
+    made = wired("y[r] = prod[c] x[r, c]", "product", [])
+    assert made.no_backward == "The derivative of prod is not written."
+    module = made.files["product/__init__.py"]
+    assert "# There is no backward: The derivative of prod is not written." in module
+    assert "register_autograd(" in module
+    assert "gradcheck" not in made.files["tests/test_product.py"]
+
+
+def test_opcheck_and_gradcheck_take_the_python_side(tmp_path: Path) -> None:
+    """In one process for all of them."""
+    pytest.importorskip("torch")
+    pytest.importorskip("numpy")
+    formulas = {
+        "softmax": SOFTMAX,
+        "rowsum": "y[r] = sum[c] x[r, c]",
+        "look_up": "y[t, c] = table[ids[t], c]",
+        "both": "u[i] = sin(x[i]), v[i] = u[i] * z[i]",
+    }
+    for name, text in formulas.items():
+        made = wired(text, name, ["f64"])
+        module = made.files[f"{name}/__init__.py"]
+        (tmp_path / f"{name}.py").write_text(module.replace("\n_load()\n", "\n"), encoding="utf-8")
+        (tmp_path / f"{name}.formula").write_text(text, encoding="utf-8")
+        (tmp_path / f"{name}_backward.formula").write_text(made.backward, encoding="utf-8")
+    (tmp_path / "check.py").write_text(CHECK, encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "check.py", *formulas], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split() == list(formulas)
+
+
+CHECK = """
+import importlib
+import sys
+from pathlib import Path
+import torch
+from warpwright.formulas.numpy_reference import evaluate
+from warpwright.formulas.resolve import formula_of
+from warpwright.formulas.variants import in_type
+from warpwright.writer.extension import arguments_of, schema
+from warpwright.writer.write import written
+
+def register(library, name):
+    formula = formula_of(in_type(Path(name + ".formula").read_text(), "f64"))
+    torch.library.define(f"{library}::{name}", schema(written(formula, name)).removeprefix(name))
+    def kernel(*args):
+        given = dict(zip(arguments_of(formula), args))
+        arrays = {each.name: given[each.name].numpy() for each in formula.inputs}
+        rest = {key: value for key, value in given.items() if key not in arrays}
+        made = evaluate(formula, arrays, rest, {key: rest[key] for key in formula.sizes if key in rest})
+        results = [torch.from_numpy(made[e.name]) for e in formula.tensors.values() if e.role == "out"]
+        return results[0] if len(results) == 1 else tuple(results)
+    torch.library.impl(f"{library}::{name}", "CPU")(kernel)
+
+def double(*shape):
+    return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+ARGUMENTS = {
+    "softmax": (double(3, 5), double(5), 2.0), "rowsum": (double(3, 5),),
+    "look_up": (double(4, 3), torch.tensor([0, 2, 2], dtype=torch.int32)), "both": (double(4), double(4)),
+}
+for name in sys.argv[1:]:
+    register(name, name)
+    register(name, name + "_backward")
+    module = importlib.import_module(name)
+    args = ARGUMENTS[name]
+    torch.library.opcheck(getattr(getattr(torch.ops, name), name).default, args)
+    torch.autograd.gradcheck(getattr(module, name), args)
+    print(name)
+"""
