@@ -38,7 +38,7 @@ CLASSES = {
     "races": ("shared-memory-race", "global-memory-race", "missing-syncwarp"),
     "barriers": ("barrier-in-divergent-branch", "deadlock"),
     "bounds": ("missing-bounds-check",),
-    "memory": ("uninitialised-read", "use-after-free", "short-copy", "host-pointer"),
+    "memory": ("uninitialised-read", "use-after-free", "short-copy", "long-copy", "host-pointer"),
 }
 """The rules that find the defects of each class."""
 GRAVE = (Severity.ERROR, Severity.WARNING)

@@ -122,8 +122,8 @@ def _read(source: Source, function: Node) -> HostFunction:
             _read_call(read, node)
         elif node.type in ("declaration", "parameter_declaration"):
             _read_declaration(read, node)
-        elif node.type == "assignment_expression":
-            left = node.child_by_field_name("left")
+        elif node.type in ("assignment_expression", "update_expression"):
+            left = node.child_by_field_name("left") or node.child_by_field_name("argument")
             if left is not None:
                 read.settings[source.node_code(left)].append(node.start_byte)
         elif node.type == "pointer_expression":
