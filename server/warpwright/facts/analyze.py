@@ -26,18 +26,15 @@ from warpwright.facts.model import (
     Dim3,
     Kernel,
     Launch,
-    MissedWait,
-    OutOfBounds,
     Parameter,
     Program,
-    Race,
     SharedArray,
 )
 from warpwright.facts.overloads import by_kernel
 from warpwright.facts.recorder import NO_END, Recorder
 from warpwright.facts.running import kernel_steps, run_warps, step_budget, step_share
 from warpwright.facts.steps import OutOfStepsError
-from warpwright.facts.trace import traced
+from warpwright.facts.trace import Traced, traced
 from warpwright.facts.types import CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.unit_launches import UnitLaunches
@@ -182,9 +179,7 @@ def _interpreted(
     accesses: list[Access] = []
     branches: dict[tuple[str, int, int], Branch] = {}
     barriers: dict[tuple[str, int], Barrier] = {}
-    races: list[Race] = []
-    outside: list[OutOfBounds] = []
-    missed: list[MissedWait] = []
+    certain: list[Traced] = []
     function: ir.Function | None = None
     incomplete: list[str] = []
     overrun: set[str] = set()
@@ -219,10 +214,7 @@ def _interpreted(
             if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
                 branches[key] = branch
         if site is not None:
-            certain = traced(unit, function, launches[index], site, index)
-            races += certain.races
-            outside += certain.outside
-            missed += certain.missed_waits
+            certain.append(traced(unit, text, function, launches[index], site, index))
         found = recorder.barrier_facts()
         if recorder.barriers_are_bounded:
             found += _uneven_barriers(unit, text, function, index, uneven())
@@ -253,9 +245,10 @@ def _interpreted(
         accesses=tuple(accesses),
         branches=tuple(sorted(branches.values(), key=lambda b: (b.span.path, b.span.start))),
         barriers=tuple(sorted(barriers.values(), key=lambda b: (b.span.path, b.span.start))),
-        races=tuple(races),
-        outside=tuple(outside),
-        missed_waits=tuple(missed),
+        races=tuple(race for each in certain for race in each.races),
+        outside=tuple(access for each in certain for access in each.outside),
+        missed_waits=tuple(wait for each in certain for wait in each.missed_waits),
+        unwritten=tuple(read for each in certain for read in each.unwritten),
         promotions=_by_place(body_facts.promotions),
         divisions=_by_place(body_facts.divisions),
         powers=_by_place(body_facts.powers),

@@ -302,6 +302,18 @@ class MissedWait:
 
 
 @dataclass(frozen=True, slots=True)
+class UnwrittenRead:
+    """A thread that reads shared memory which no thread of its block writes, `address` bytes from the array's start."""
+
+    span: Span
+    array: str
+    launch: int
+    block: Dim3
+    thread: int
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
 class OutOfBounds:
     """A thread whose access of `bytes` certainly lies outside of its array of `size` bytes: at `address`, from the
     array's start.
@@ -441,6 +453,7 @@ class Kernel:
     races: tuple[Race, ...] = ()
     outside: tuple[OutOfBounds, ...] = ()
     missed_waits: tuple[MissedWait, ...] = ()
+    unwritten: tuple[UnwrittenRead, ...] = ()
     faults: tuple[RunFault, ...] = ()
     """What runs of this very text did wrong; none where it was not run."""
     runs: tuple[KernelRun, ...] = ()

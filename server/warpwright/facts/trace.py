@@ -29,6 +29,7 @@ from warpwright.facts.model import (
     OutOfBounds,
     Race,
     Space,
+    UnwrittenRead,
 )
 from warpwright.facts.places import ElementPlace, Location, MemoryPlace, Reference, shifted
 from warpwright.facts.position import Guard, Position
@@ -37,7 +38,8 @@ from warpwright.facts.races import scenario_of
 from warpwright.facts.recorder import Recorder
 from warpwright.facts.steps import OutOfStepsError
 from warpwright.facts.types import CType, pointer_to
-from warpwright.facts.unit import Unit
+from warpwright.facts.unit import FunctionText, Unit
+from warpwright.facts.unwritten import BlockMemory
 from warpwright.facts.values import (
     DATA,
     LANE_BITS,
@@ -75,6 +77,7 @@ class TraceRecorder(Recorder):
     seen: int = 0
     updates: int = 0  # atomic accesses
     looks_ahead: bool = False  # in a loop's last turns, where reads are moved inside by `min` and not used
+    memory: BlockMemory = field(default_factory=BlockMemory)
     waits: Waits = field(default_factory=Waits)
     waited: int = 0
     unsure: bool = False  # which of the warp's waits are made
@@ -85,10 +88,14 @@ class TraceRecorder(Recorder):
     ) -> None:  # fmt: skip
         self.seen += 1
         self.updates += kind is AccessKind.ATOMIC
-        if not self.enabled or not mask or size <= 0 or pointer.data is None or pointer.basis:
+        if not self.enabled or not mask or size <= 0:
             return
-        where = self._placed(pointer, mask)
         intervals = self.intervals
+        where = self._placed(pointer, mask) if pointer.data is not None else None
+        certain = not (intervals.is_doubtful or intervals.cut or intervals.guessed) and scenario_of(position) == ()
+        self.memory.access(span, kind, size, pointer, where, position, certain=certain)
+        if where is None or pointer.basis:
+            return
         spare = self.looks_ahead and space is Space.GLOBAL and kind is AccessKind.LOAD
         if space in (Space.SHARED, Space.GLOBAL) and not spare:
             intervals.access(span, kind, size, pointer, where, position, self.stored)
@@ -289,9 +296,12 @@ class Traced:
     races: tuple[Race, ...] = ()
     outside: tuple[OutOfBounds, ...] = ()
     missed_waits: tuple[MissedWait, ...] = ()
+    unwritten: tuple[UnwrittenRead, ...] = ()
 
 
-def traced(unit: Unit, function: ir.Function, launch: Launch, site: LaunchSite, index: int) -> Traced:
+def traced(
+    unit: Unit, text: FunctionText, function: ir.Function, launch: Launch, site: LaunchSite, index: int
+) -> Traced:
     block = tuple(extent or 1 for extent in launch.block)
     shape: Dim3 = (block[0], block[1], block[2])
     threads = shape[0] * shape[1] * shape[2]
@@ -302,10 +312,11 @@ def traced(unit: Unit, function: ir.Function, launch: Launch, site: LaunchSite, 
     starts: dict[str, Value] = {}
     functions: dict[tuple[int, str], ir.Function] = {}
     left = STEPS
-    blocks = _blocks(launch.grid)
+    blocks, unwritten, warps = _blocks(launch.grid), list[UnwrittenRead](), -(-threads // WARP)
     for number, place in enumerate(blocks):
         cost, share = 0, left // 2 if number == 0 else left // (len(blocks) - number)
-        for warp in _warps(-(-threads // WARP)):
+        recorder.memory.begin_block(place)
+        for warp in _warps(warps):
             if (cost and cost > share) or unit.steps.spent:
                 break
             position = Position(place, warp, 1.0, 1.0, False)
@@ -319,11 +330,16 @@ def traced(unit: Unit, function: ir.Function, launch: Launch, site: LaunchSite, 
                 ended = True
             certain = ended and not (recorder.unsure or recorder.intervals.guessed or recorder.intervals.parted)
             recorder.waits.end_warp(place, warp, certain=certain)
+            recorder.memory.warps += certain and not (recorder.intervals.lost or recorder.intervals.cut)
             cost += run.steps
             unit.steps.take(run.steps)
         left -= cost
+        if number == 0:
+            unwritten += recorder.memory.unwritten(text.source, text.node, warps, index)
     outside = tuple(recorder.extremes.outside(index)) if site.is_certain else ()
-    return Traced(tuple(recorder.intervals.races(index)), outside, tuple(recorder.waits.missed(index)))
+    return Traced(
+        tuple(recorder.intervals.races(index)), outside, tuple(recorder.waits.missed(index)), tuple(unwritten)
+    )
 
 
 def _blocks(grid: Sequence[int | None]) -> list[Dim3]:

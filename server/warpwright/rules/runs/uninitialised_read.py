@@ -49,8 +49,10 @@ void run(const float *host) {
 
 ## Limits
 
-- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
-  values.
+- From the text only reads of shared memory are reported that no thread of the block writes at all: of arrays that are
+  only subscripted, at a launch in sight whose block it gives, where all of the block's accesses follow from the text.
+- The others are found by a run: `warpwright check --profile`, or a profile in the editor. A run shows one launch on
+  made-up values; where threads miss a barrier, what is read behind it is not judged.
 - Of global memory, arrays that the kernel only writes before the launch's own stores. There is no fix to press.
 """
 
@@ -62,9 +64,29 @@ from warpwright.facts.model import Kernel
 from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.faults import of_runs
+from warpwright.rules.words import block_of, launch_evidence, launch_of, launch_related
 
 severity = Severity.ERROR
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    yield from of_runs(kernel, FaultKind.UNINITIALISED_READ)
+    read = list(_read(kernel))
+    yield from read
+    if not any(fault.kind == FaultKind.BARRIER_NOT_REACHED and len(fault.threads) > 1 for fault in kernel.faults):
+        yield from of_runs(kernel, FaultKind.UNINITIALISED_READ, told=read)
+
+
+def _read(kernel: Kernel) -> Iterator[Finding]:
+    for read in kernel.unwritten:
+        launch = launch_of(kernel, read.launch)
+        if launch is None:
+            continue
+        yield Finding(
+            span=read.span,
+            message=(
+                f"Thread {read.thread} reads byte {read.address} of {read.array}, which no thread of the block writes; "
+                f"{block_of(launch)}."
+            ),
+            evidence={"array": read.array, "byte": read.address, "thread": read.thread, **launch_evidence(launch)},
+            related=launch_related(launch),
+        )
