@@ -48,7 +48,8 @@ _UNREAD = "host code nests too deeply, or takes too many steps: not all launches
 MAX_SHAPES = 4
 """Distinct block shapes and template arguments that are looked at per kernel."""
 
-SiteReader = Callable[[], list[LaunchSite]]
+SiteReader = Callable[[bool], list[LaunchSite]]
+"""A kernel's launches where sizes are no multiple of anything; if asked so, with a host function's one size as such."""
 
 
 def no_includes(_from_path: str, _name: str) -> Source | None:
@@ -79,12 +80,12 @@ def _program(
     unit.step_share = step_share(unit)
     launches = UnitLaunches(cache.launches if cache is not None else None)
     sites = _sites(unit, launches)
-    uneven: dict[FunctionText, list[LaunchSite]] = {}
+    uneven: dict[bool, dict[FunctionText, list[LaunchSite]]] = {}
 
-    def uneven_sites(text: FunctionText) -> list[LaunchSite]:
-        if not uneven:
-            uneven.update(_sites(replace(unit, extent=UNEVEN_EXTENT), launches))
-        return uneven[text]
+    def uneven_sites(text: FunctionText, supposes: bool) -> list[LaunchSite]:
+        if supposes not in uneven:
+            uneven[supposes] = _sites(replace(unit, extent=UNEVEN_EXTENT, supposes=supposes), launches)
+        return uneven[supposes][text]
 
     kernels = [
         _cached_kernel(unit, text, of_it, partial(uneven_sites, text), cache)
@@ -147,7 +148,11 @@ def _cached_kernel(
     whole = partial(replace, callees=callees, macros=names.macros, number_types=names.number_types)
     if cache is None:
         return whole(_kernel(unit, text, sites, uneven))
-    shapes = tuple((s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments) for s in sites)
+    supposed = _supposed_sites(sites, uneven)
+    shapes = tuple(
+        (s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments, s.allocated, s.is_certain)
+        for s in (*sites, *supposed)
+    )
     key = kernel_key(unit, functions, (unit.step_share, shapes))
     kernel = cache.find(functions, key)
     if kernel is None:
@@ -215,9 +220,10 @@ def _interpreted(
                 branches[key] = branch
         if site is not None:
             certain.append(traced(unit, text, function, launches[index], site, index))
+            certain.append(_supposed(unit, text, function, index, _supposed_sites([site], uneven)))
         found = recorder.barrier_facts()
         if recorder.barriers_are_bounded:
-            found += _uneven_barriers(unit, text, function, index, uneven())
+            found += _uneven_barriers(unit, text, function, index, uneven(False))
         for barrier in found:
             seen = barriers.get((barrier.span.path, barrier.span.start))
             if seen is None or (barrier.divergent and not seen.divergent):
@@ -255,6 +261,24 @@ def _interpreted(
         incomplete="; ".join(dict.fromkeys(incomplete)) or None,
         arch=unit.assume.arch,
     )
+
+
+def _supposed_sites(sites: list[LaunchSite], uneven: SiteReader) -> list[LaunchSite]:
+    """The kernel's launches where sizes that come from outside are supposed: none where all follow from the text."""
+    return [] if all(site.is_certain for site in sites) else uneven(True)
+
+
+def _supposed(unit: Unit, text: FunctionText, function: ir.Function, index: int, sites: list[LaunchSite]) -> Traced:
+    """What lies outside of its array where a host function's one size is no multiple of the block.
+
+    `x[i]` without `i < n` is inside for n = 4096 and outside for 4093, where the grid is rounded up.
+    """
+    site = sites[index] if index < len(sites) else None
+    if site is None or not site.is_certain or not any(site.allocated):
+        return Traced()
+    unit = replace(unit, extent=UNEVEN_EXTENT)
+    found = traced(unit, text, function, site.launch, site, index)
+    return Traced(outside=tuple(replace(access, supposed=UNEVEN_EXTENT) for access in found.outside))
 
 
 def _uneven_barriers(

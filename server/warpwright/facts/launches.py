@@ -36,7 +36,7 @@ from warpwright.facts.launch_loops import loop_around
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, HostLoop, Launch
 from warpwright.facts.preprocessor import Macro
-from warpwright.facts.settled import is_settled, may_leave
+from warpwright.facts.settled import is_settled, may_leave, sole_size
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, VariableText, template_parameters
 from warpwright.syntax.names import unqualified
@@ -729,7 +729,8 @@ class HostReader:
                 if value is not None:
                     values.append(value)
         if not values:
-            return self._outside()
+            supposed = self.unit.supposes and parameter == sole_size(scope)[0]
+            return Known(self.unit.extent) if supposed else self._outside()
         first = values[0]
         if all(v == first for v in values):
             return first

@@ -303,7 +303,7 @@ class MissedWait:
 
 @dataclass(frozen=True, slots=True)
 class UnwrittenRead:
-    """A thread that reads shared memory which no thread of its block writes, `address` bytes from the array's start."""
+    """A thread that reads shared memory which nothing has written, `address` bytes from the array's start."""
 
     span: Span
     array: str
@@ -318,7 +318,8 @@ class OutOfBounds:
     """A thread whose access of `bytes` certainly lies outside of its array of `size` bytes: at `address`, from the
     array's start.
 
-    `thread` is its number in its block.
+    `thread` is its number in its block. `supposed` is the size that the host function was taken to be called with; None
+    where all follows from the text.
     """
 
     span: Span
@@ -330,6 +331,7 @@ class OutOfBounds:
     address: int
     bytes: int
     size: int
+    supposed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from warpwright.facts.allocations import takes_values
 from warpwright.facts.host_scopes import HostScope, written_names
-from warpwright.facts.types import BUILTIN_TYPES
+from warpwright.facts.types import BUILTIN_TYPES, builtin_type
 from warpwright.facts.unit import Unit
 from warpwright.syntax.nodes import ancestors, descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
@@ -19,6 +19,8 @@ from warpwright.syntax.source import Source
 _CALLS = re.compile(r"dim3|(?:std::)?(?:min|max)|ceilf?")
 _EXTENT = re.compile(r"\w+\.[xyz]")
 _PIECES = re.compile(r"[;()]|\b(?:const|constexpr|enum)\b|\b(\w+)\s*[={]")
+_ASKS = re.compile(r"(?i)(?:assert|check|require|verify)\w*\s*\([^;]*%")
+"""As in `assert(n % 256 == 0)`."""
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 
 
@@ -39,6 +41,8 @@ def is_settled(unit: Unit, scope: HostScope, nodes: Iterable[Node]) -> bool:
         names = {scope.source.node_code(n) for n in descendants(node, "identifier")} - seen
         seen |= names
         for name in names:
+            if unit.supposes and name not in changed and name == sole_size(scope)[1]:
+                continue
             values = [d for d in scope.definitions.get(name, ()) if d.kind != "declare"]
             if name in changed or len(values) > 1 or any(d.value is None or d.kind == "written" for d in values):
                 return False
@@ -54,7 +58,8 @@ def _changed(unit: Unit, scope: HostScope) -> set[str]:
     function, source = scope.function, scope.source
     if function is None:
         return set()
-    nodes = [name for parameter in parameters_of(function) for name in descendants(parameter, "identifier")]
+    given = [name for parameter in parameters_of(function) for name in descendants(parameter, "identifier")]
+    nodes = [name for name in given if not (unit.supposes and source.node_code(name) == sole_size(scope)[1])]
     nodes += _around(function)
     seen = 0  # up to here: an expression inside of another is a part of it
     for node in descendants(function, "update_expression", "assignment_expression", "pointer_expression"):
@@ -74,6 +79,29 @@ def _changed(unit: Unit, scope: HostScope) -> set[str]:
     nodes += (n for n in written_names(function) if n.parent is not None and n.parent.type == "binary_expression")
     constants = _constants_of(source, function)
     return {name for node in nodes if (name := source.node_code(node)) not in constants}
+
+
+def sole_size(scope: HostScope) -> tuple[int, str]:
+    """Which parameter of a host function is its only whole number, and its name, where the function asks for no
+    multiple; (-1, "") where there is none."""
+    return _sole_size(scope.source, scope.function) if scope.function is not None else (-1, "")
+
+
+@lru_cache(maxsize=64)
+def _sole_size(source: Source, function: Node) -> tuple[int, str]:
+    if _ASKS.search(source.node_code(function)):
+        return -1, ""
+    found = [(at, name) for at, each in enumerate(parameters_of(function)) if (name := _number(source, each))]
+    return found[0] if len(found) == 1 and found[0][1] != "argc" else (-1, "")
+
+
+def _number(source: Source, parameter: Node) -> str:
+    """The name of a parameter that is a whole number."""
+    kind, declarator = (parameter.child_by_field_name(field) for field in ("type", "declarator"))
+    if kind is None or declarator is None or declarator.type != "identifier":
+        return ""
+    known = builtin_type(source.node_code(kind))
+    return source.node_code(declarator) if known is not None and known.kind in ("int", "uint") else ""
 
 
 def _around(function: Node) -> Iterator[Node]:

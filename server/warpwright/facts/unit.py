@@ -105,6 +105,7 @@ class Unit:
     step_share: int = 0  # of the file's steps, for each kernel
     step_budget: int = 0  # steps of the interpreter that one block shape of the kernel that is read may take
     extent: int = ASSUMED_EXTENT  # what a run-time number that the text does not give is taken to be
+    supposes: bool = False  # that a host function's one size, which the text does not give, is the extent
     sources: dict[str, Source] = field(default_factory=lambda: {})
     macros: dict[str, Macro] = field(default_factory=lambda: {})
     functions: dict[str, list[FunctionText]] = field(default_factory=lambda: {})

@@ -62,16 +62,17 @@ class UnitLaunches:
     """Launches of one unit. A run-time number in them is taken to be the unit's `extent`."""
 
     cache: LaunchCache | None
-    read: dict[int, Sites] = field(default_factory=lambda: {})
+    read: dict[tuple[int, bool], Sites] = field(default_factory=lambda: {})
     whole: bool = True  # of those read so far, none was left out
 
     def of(self, unit: Unit) -> Sites:
         """The unit's launches by kernel."""
-        if unit.extent not in self.read:
+        key = unit.extent, unit.supposes
+        if key not in self.read:
             sites, whole = self.cache.sites(unit) if self.cache is not None else read_sites(unit)
             self.whole = self.whole and whole
-            self.read[unit.extent] = by_name(sites)
-        return self.read[unit.extent]
+            self.read[key] = by_name(sites)
+        return self.read[key]
 
 
 def _host_code(unit: Unit) -> Hashable | None:
@@ -90,7 +91,7 @@ def _host_code(unit: Unit) -> Hashable | None:
     host = tuple((path, _without(source, bodies.get(path, []))) for path, source in unit.sources.items())
     trees = tuple(_outline(source) for source in unit.sources.values() if source.root.has_error)
     assume = unit.assume
-    return unit.main.path, unit.extent, assume.arch, tuple(assume.defines.items()), host, trees
+    return unit.main.path, unit.extent, unit.supposes, assume.arch, tuple(assume.defines.items()), host, trees
 
 
 def _is_device_code(source: Source, function: Node | None) -> bool:

@@ -1,4 +1,4 @@
-"""Reads of shared memory that no thread of the block ever writes.
+"""Reads of shared memory that no thread of the block ever writes, or that the reading thread alone writes, later.
 
 Example: `__shared__ int count; atomicAdd(&count, 1);` with nothing that sets it to zero. What is kept is certain: a
 block all of whose warps were followed to their end, an array that is only ever subscripted, and a read whose address
@@ -22,13 +22,14 @@ from warpwright.syntax.source import Source, Span
 
 _UPDATES = re.compile(r"atomic(?:Add|Sub|Min|Max|Inc|Dec|And|Or|Xor)(?:_block)?")
 """What reads before it writes."""
+_MANY = -1
 _Words = dict[int, tuple[Span, int]]
 
 
 @dataclass(slots=True)
 class _Array:
     region: Region
-    written: set[int] = field(default_factory=set)
+    written: dict[int, int] = field(default_factory=lambda: {})  # the one thread that writes each word, or _MANY
     read: _Words = field(default_factory=lambda: {})  # the first place and thread of each word
     is_open: bool = False  # something may be written that is not known
 
@@ -75,10 +76,13 @@ class BlockMemory:
                 for word in range(0, size, 4)
             ]
             if kind is AccessKind.STORE:
-                array.written.update(word for _, word in words)
+                for lane, word in words:
+                    thread = position.warp * WARP + lane
+                    array.written[word] = thread if array.written.get(word, thread) == thread else _MANY
             elif certain:
                 for lane, word in words:
-                    array.read.setdefault(word, (span, position.warp * WARP + lane))
+                    if word not in array.written:
+                        array.read.setdefault(word, (span, position.warp * WARP + lane))
 
     def unwritten(self, source: Source, kernel: Node, warps: int, launch: int) -> Iterator[UnwrittenRead]:
         """One for each array and place, of a block of so many warps."""
@@ -89,7 +93,7 @@ class BlockMemory:
             if array.is_open or not _is_plain(source, kernel, array.region.name):
                 continue
             for word, (span, thread) in sorted(array.read.items()):
-                if word not in array.written and span.key not in said:
+                if array.written.get(word, thread) == thread and span.key not in said:
                     said.add(span.key)
                     yield UnwrittenRead(span, array.region.name, launch, self.block, thread, 4 * word)
 

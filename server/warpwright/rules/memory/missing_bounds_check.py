@@ -51,7 +51,9 @@ void run(float *host) {
 ## Limits
 
 - From the text only certain cases are reported: the grid, the block and the bytes of the array follow from the text,
-  as do the address and the conditions around the access. Sizes that come from outside are not judged.
+  as do the address and the conditions around the access. Where all of this follows from the one size that the host
+  function is given, a size that is no multiple of the block is tried, which is a warning; other sizes that come from
+  outside are not judged, nor where the function asks for a multiple.
 - Of global memory, arrays that are allocated in the function that launches and handed over by their name, and
   `__device__` and `__constant__` ones. Of shared memory, the kernel's own arrays, and dynamic ones whose bytes the
   launch gives. Of a thread's own arrays, subscripts.
@@ -96,11 +98,16 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
         launch = launch_of(kernel, access.launch)
         yield Finding(
             span=access.span,
-            message=f"Out of bounds: {_words(access)}.",
+            message=f"Out of bounds: {_words(access)}{_supposed(access)}.",
+            severity=None if access.supposed is None else Severity.WARNING,
             evidence={"array": access.array, "byte": access.address, "bytes": access.size, **launch_evidence(launch)},
             fixes=FIXES if access.array in given else (),
             related=launch_related(launch),
         )
+
+
+def _supposed(access: OutOfBounds) -> str:
+    return "" if access.supposed is None else f", where the launch's size is {access.supposed:,}"
 
 
 def _words(access: OutOfBounds) -> str:

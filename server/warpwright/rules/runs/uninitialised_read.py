@@ -49,8 +49,9 @@ void run(const float *host) {
 
 ## Limits
 
-- From the text only reads of shared memory are reported that no thread of the block writes at all: of arrays that are
-  only subscripted, at a launch in sight whose block it gives, where all of the block's accesses follow from the text.
+- From the text only reads of shared memory are reported that no thread of the block writes, or the same one later: of
+  arrays that are
+  only subscripted, at a launch in sight whose block it gives, where all of its accesses follow from the text.
 - The others are found by a run: `warpwright check --profile`, or a profile in the editor. A run shows one launch on
   made-up values; where threads miss a barrier, what is read behind it is not judged.
 - Of global memory, arrays that the kernel only writes before the launch's own stores. There is no fix to press.
@@ -84,7 +85,7 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=read.span,
             message=(
-                f"Thread {read.thread} reads byte {read.address} of {read.array}, which no thread of the block writes; "
+                f"Thread {read.thread} reads byte {read.address} of {read.array}, which nothing has written; "
                 f"{block_of(launch)}."
             ),
             evidence={"array": read.array, "byte": read.address, "thread": read.thread, **launch_evidence(launch)},
