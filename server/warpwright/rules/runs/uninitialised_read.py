@@ -50,8 +50,7 @@ void run(const float *host) {
 ## Limits
 
 - From the text only reads of shared memory are reported that no thread of the block writes, or the same one later: of
-  arrays that are
-  only subscripted, at a launch in sight whose block it gives, where all of its accesses follow from the text.
+  arrays that are only subscripted, at a launch whose block the text gives, where all of its accesses follow from it.
 - The others are found by a run: `warpwright check --profile`, or a profile in the editor. A run shows one launch on
   made-up values; where threads miss a barrier, what is read behind it is not judged.
 - Of global memory, arrays that the kernel only writes before the launch's own stores. There is no fix to press.
