@@ -26,6 +26,7 @@ from typing import Any
 
 MOST_LINES = 4_000_000
 _CALIBRATED = 400
+_ONE_LINE = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 
 
 class _TimeUpError(BaseException):
@@ -38,6 +39,7 @@ class Lines:
     def __init__(self) -> None:
         self.times, self.files, self.lines = array("q"), array("i"), array("i")
         self.known: dict[str, int] = {}
+        self.last = (-1, 0)
         folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
         own = str(Path(__file__).parent)
         self._others = tuple(f"{folder}{os.sep}" for folder in (*folders, own) if folder)
@@ -52,7 +54,8 @@ class Lines:
 
     def trace(self, frame: FrameType, event: str, _value: object) -> Any:
         """What sys.settrace calls for each function that begins."""
-        if self.index(frame.f_code.co_filename) < 0 or len(self.times) > MOST_LINES:
+        code = frame.f_code
+        if code.co_name in _ONE_LINE or self.index(code.co_filename) < 0 or len(self.times) > MOST_LINES:
             return None
         return self._inside
 
@@ -64,9 +67,12 @@ class Lines:
                 at = at.f_back
         elif event != "line":
             return self._inside
-        self.times.append(time.time_ns())
-        self.files.append(-1 if at is None else self.index(at.f_code.co_filename))
-        self.lines.append(0 if at is None else at.f_lineno or 0)
+        file, line = (-1, 0) if at is None else (self.index(at.f_code.co_filename), at.f_lineno or 0)
+        if (file, line) != self.last:
+            self.last = file, line
+            self.times.append(time.time_ns())
+            self.files.append(file)
+            self.lines.append(line)
         return self._inside
 
     def document(self) -> dict[str, Any]:
@@ -108,7 +114,7 @@ def main() -> int:
         signal.setitimer(signal.ITIMER_REAL, skip)
     else:
         alarm(0, None)
-    status = 0
+    status, computed, started = 0, time.process_time(), time.monotonic()
     try:
         sys.settrace(lines.trace)
         runpy.run_path(script, run_name="__main__")
@@ -127,7 +133,8 @@ def main() -> int:
         signal.setitimer(signal.ITIMER_REAL, 0)
         if os.getpid() != process:
             os._exit(status)
-    said["recorded"] = recording
+    said["recorded"], said["load"] = recording, os.getloadavg()[0]
+    said["busy"] = (time.process_time() - computed) / max(1e-3, time.monotonic() - started)
     if recording:
         if gpu and torch.cuda.is_initialized():
             torch.cuda.synchronize()

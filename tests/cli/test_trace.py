@@ -24,6 +24,25 @@ def test_a_trace_is_told_in_words_and_as_json(tmp_path: Path, capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out)["bound_by"] == "launches"
 
 
+def test_a_page_has_a_picture_and_escapes_the_programs_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Maker()
+    made.launch(0, 20, "<script>alert(1)</script>|`k`")
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(made.document()), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run(["trace", "--import", str(path), "--format", "html"]) == 0
+    page = (tmp_path / "trace.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "alert(1)</script>" not in page
+    capsys.readouterr()
+    assert run(["trace", "--import", str(path), "--format", "markdown"]) == 0
+    said = capsys.readouterr().out
+    assert "## Kernels" in said
+    assert "<script>" not in said
+
+
 @pytest.mark.parametrize("arguments", [[], ["--import", "none.json"], ["--import", "a", "b.py"], ["none.py"]])
 def test_what_cannot_be_done_is_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["trace", *arguments]) == 2

@@ -55,11 +55,12 @@ from warpwright.timeline.report import read_trace, report_json, report_of
 @click.option(
     "--format",
     "output",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", "json", "markdown", "html"]),
     default="text",
     show_default=True,
+    help="html has a picture of the timeline.",
 )
-@click.option("--output", "target", metavar="PATH", help="Write it there.")
+@click.option("--output", "target", metavar="PATH", help="Write it there; html without it goes to trace.html.")
 def command(
     *,
     script: str | None,
@@ -103,12 +104,20 @@ def command(
             raise CannotRun(str(error)) from None
         progress("Reading what was recorded", None)
         report = report_of(trace, Path.cwd())
-    if output == "json":
-        text = json.dumps(shown_in(report_json(report)), indent=1)
+    file = Path(target) if target else None
+    if output == "html":
+        from warpwright.editor.timeline.page import trace_html
+
+        print_or_write(trace_html(report), file or Path("trace.html"), styled=False)
+    elif output == "markdown":
+        from warpwright.editor.timeline.page import trace_markdown
+
+        print_or_write(trace_markdown(report), file, styled=False)
+    elif output == "json":
+        print_or_write(json.dumps(shown_in(report_json(report)), indent=1), file, styled=False)
     else:
         from warpwright.cli.trace_text import trace_text
 
         shown = sys.stdout.isatty() or "COLUMNS" in os.environ
-        text = trace_text(report, shutil.get_terminal_size().columns if shown else 100)
-    print_or_write(text, Path(target) if target else None, styled=output == "text")
+        print_or_write(trace_text(report, shutil.get_terminal_size().columns if shown else 100), file, styled=True)
     return 0

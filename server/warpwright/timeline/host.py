@@ -105,15 +105,16 @@ def thread_segments(trace: Trace, thread: str, given: dict[int, Activity]) -> li
         each for each in (*trace.ranges, *trace.frames, *trace.ops) if each.thread == thread and is_loading(each)
     ]
     causes = {id(call): cause_of(call, given.get(call.correlation)) for call in calls}
-    outermost = _outermost(ops)
-    kinds = _kinds(outermost, calls, causes)
+    whole = outermost(ops)
+    kinds = _kinds(whole, calls, causes)
     entries: list[tuple[Event, Cause | None]] = [(each, Cause.LOADING) for each in loading]
-    entries += [(each, kind) for each, kind in zip(outermost, kinds, strict=True) if not is_loading(each)]
+    entries += [(each, kind) for each, kind in zip(whole, kinds, strict=True) if not is_loading(each)]
     entries += [(call, causes[id(call)]) for call in calls if causes[id(call)] is not None]
     return list(_nested(entries))
 
 
-def _outermost(ops: Iterable[Event]) -> list[Event]:
+def outermost(ops: Iterable[Event]) -> list[Event]:
+    """The operators of a thread that no other called."""
     found: list[Event] = []
     for each in sorted(ops, key=lambda op: (op.start, -op.end)):
         if not found or each.start >= found[-1].end:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from warpwright.timeline.host import Cause, cause_of, is_launch
+from warpwright.timeline.host import Cause, cause_of, is_launch, main_thread, outermost
 from warpwright.timeline.model import Activity, Call, Event, Place, Trace
 from warpwright.timeline.places import Whereabouts, refined
 from warpwright.timeline.shares import Shared
@@ -28,9 +28,12 @@ _WAITS = {
 @dataclass(slots=True)
 class LineCost:
     """What one line cost. `idle` is wall time by cause as in `shares`, in nanoseconds, `gpu` the time of the work that
-    it gave GPUs; `waits` are its synchronising calls by what they are, and `waited` the time in them."""
+    it gave GPUs; `visits` is how often the program came to it, `operators` how many it called; `waits` are its
+    synchronising calls by what they are, and `waited` the time in them."""
 
     place: Place
+    visits: int = 0
+    operators: int = 0
     launches: int = 0
     waits: dict[str, int] = field(default_factory=dict)
     waited: int = 0
@@ -74,8 +77,17 @@ def line_costs(trace: Trace, shared: Shared) -> list[LineCost]:
             if each.pageable:
                 found.pageable += 1
                 found.pageable_bytes += each.bytes
+    for time, place in zip(where.times, where.places, strict=True):
+        found = cost(place) if shared.start <= time < shared.end else None
+        if found is not None:
+            found.visits += 1
+    main = main_thread(trace)
+    for op in outermost([each for each in trace.ops if each.thread == main]):
+        found = cost(where.at(op.start)) if shared.start <= op.start < shared.end else None
+        if found is not None:
+            found.operators += 1
     for piece in shared.pieces:
-        if piece.cause in (Cause.GPU, Cause.COPIES, Cause.RECORDING):
+        if piece.cause in (Cause.GPU, Cause.RECORDING):
             continue
         found = cost(where.at(piece.at))
         if found is not None:

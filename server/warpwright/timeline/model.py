@@ -87,7 +87,8 @@ class LineEvent:
 @dataclass(frozen=True, slots=True)
 class Trace:
     """`lines` are there where the program was run by `warpwright trace`. `costs` is what recording added, in
-    nanoseconds: to an operator, to one that launches, to a line; zeros where nobody measured it."""
+    nanoseconds: to an operator, to one that launches, to a line; zeros where nobody measured it. `processors` are those
+    that others left free, and `busy` how many the program kept at work on average."""
 
     made_by: str
     ops: tuple[Event, ...] = ()
@@ -97,6 +98,7 @@ class Trace:
     frames: tuple[Frame, ...] = ()
     lines: tuple[LineEvent, ...] = ()
     devices: tuple[str, ...] = ()
-    processors: int = 0
+    processors: int = 8
+    busy: float = 0.0
     costs: tuple[int, int, int] = (0, 0, 0)
     notes: tuple[str, ...] = field(default=())

@@ -78,6 +78,7 @@ def refined(place: Place | None, what: str) -> Place | None:
     return Place(place.file, lines[0]) if len(lines) == 1 else place
 
 
+@lru_cache(4096)
 def reads_files(place: Place) -> bool:
     """Whether a line calls something that reads files."""
     for node in _nodes(place.file):
@@ -93,12 +94,15 @@ def reads_files(place: Place) -> bool:
     return False
 
 
-def loops_around(place: Place) -> bool:
-    """Whether a line stands in a loop of its function."""
-    return any(
-        isinstance(node, ast.For | ast.While) and node.lineno < place.line <= (node.end_lineno or 0)
+@lru_cache(4096)
+def loop_around(place: Place) -> Place | None:
+    """The first line of the innermost loop that a line stands in."""
+    heads = [
+        node.lineno
         for node in _nodes(place.file)
-    )
+        if isinstance(node, ast.For | ast.While) and node.lineno < place.line <= (node.end_lineno or 0)
+    ]
+    return Place(place.file, max(heads)) if heads else None
 
 
 @lru_cache(4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from warpwright.timeline.host import Cause, is_launch
 from warpwright.timeline.lines import LineCost
 from warpwright.timeline.model import Activity, Place, Trace, Work
-from warpwright.timeline.places import loops_around
+from warpwright.timeline.places import loop_around, reads_files
 from warpwright.timeline.shares import Shared
 
 _LEAST = 0.03
@@ -19,6 +20,8 @@ _GRAPH_LAUNCH = 1000
 _PINNED_RATE = 24.0
 """Bytes in a nanosecond that pinned memory gives where the trace has no copy from it: PCIe 4.0 x16, rounded down."""
 _MOST_WORKERS = 8
+_SMALL_OPERATOR = 30_000
+"""Nanoseconds that an operator takes of which most is the way to it."""
 _FEW_BLOCKS = 132
 _ELEMENTWISE = ("elementwise", "triton_poi", "fused_dropout", "CatArrayBatchedCopy", "index_elementwise")
 
@@ -46,7 +49,10 @@ def proposals(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> list[P
         *_fusion(trace, shared),
         *_pinning(trace, shared, totals, costs),
         *_loading(trace, shared, totals, costs),
+        *_reading(costs),
         *_python(shared, costs),
+        *_round_trips(trace, shared, totals, costs),
+        *_memory(costs),
         *_operators(trace, shared, costs),
     ]
     own = shared.own
@@ -100,18 +106,27 @@ def _batching(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
     small = {key for key, some in work.items() if all(0 < _blocks(each) <= _FEW_BLOCKS for each in some)}
     share = len(small) / len(work) if work else 0.0
     for cost in costs:
-        if cost.launches >= 32 and share > 0.5 and loops_around(cost.place):
-            left = 1 / cost.launches
+        turns = _turns(cost, costs)
+        if cost.launches >= 32 and share > 0.5 and turns >= 2:
+            left = 1 / turns
             idle = sum(cost.idle.get(cause, 0) for cause in (Cause.LAUNCHES, Cause.PYTHON, Cause.SYNCHRONISATION))
             yield (
                 "batching",
-                f"the loop here launches {cost.launches} kernels of few blocks: stack the inputs and launch once "
-                "(torch.bmm, torch.func.vmap, torch._foreach_*)",
+                f"{turns:.0f} turns of this loop launch kernels of few blocks one after the other: stack "
+                "the inputs and launch once (torch.bmm, torch.func.vmap, torch._foreach_*)",
                 (cost.place,),
                 round((idle + cost.gpu) * (1 - left)),
                 f"kernels of at most {_FEW_BLOCKS} blocks leave most of a GPU idle, so that all iterations at once "
                 "take about as long as one; holds where iterations do not depend on each other",
             )
+
+
+def _turns(cost: LineCost, costs: Sequence[LineCost]) -> float:
+    """How many turns the innermost loop around a line takes each time that it begins: its head is met once more than
+    its body. 0 where the line is in no loop."""
+    head = loop_around(cost.place) if cost.place.exact else None
+    heads = next((each.visits for each in costs if each.place == head), 0)
+    return cost.visits / max(1, heads - cost.visits) if heads else 0.0
 
 
 def _blocks(activity: Activity) -> int:
@@ -199,15 +214,63 @@ def _loading(trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: S
             "all of the time spent waiting for batches; an upper bound",
         )
         return
-    workers = min(_MOST_WORKERS, max(2, (trace.processors or _MOST_WORKERS) - 1))
+    if not names:
+        return
+    workers = min(_MOST_WORKERS, max(2, (os.cpu_count() or 2) - 1)) if trace.lines else _MOST_WORKERS
     rest = shared.own - loading
+    at_once = workers if trace.busy < 0.5 else min(workers, max(1, trace.processors))
     yield (
         "workers",
         f"load in the background: DataLoader(num_workers={workers}, persistent_workers=True)",
         places,
-        loading - max(0, loading // workers - rest),
-        f"{workers} workers load at once while the rest of the program goes on",
+        loading - max(0, loading // at_once - rest),
+        f"{at_once} load at once while the rest of the program goes on"
+        + ("" if at_once == workers else ": loading computes, and more processors are not free"),
     )
+
+
+def _host(cost: LineCost) -> int:
+    return cost.idle.get(Cause.OPERATORS, 0) + cost.idle.get(Cause.PYTHON, 0)
+
+
+def _reading(costs: Sequence[LineCost]) -> Iterator[_Found]:
+    for cost in costs:
+        time = cost.idle.get(Cause.LOADING, 0)
+        if time and cost.visits > 1 and cost.place.exact and reads_files(cost.place) and loop_around(cost.place):
+            yield (
+                "read once",
+                f"this line reads a file {cost.visits} times: read it before the loop, or in a DataLoader's workers",
+                (cost.place,),
+                round(time * (1 - 1 / cost.visits)),
+                "all of the line's time but for one visit",
+            )
+
+
+def _round_trips(
+    trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: Sequence[LineCost]
+) -> Iterator[_Found]:
+    down = sum(each.bytes for each in trace.activities if each.direction == "DtoH")
+    if 4 * down > sum(each.bytes for each in trace.activities) and down >= 1 << 20:
+        yield (
+            "stay on the GPU",
+            f"{down / 1e6:.1f} MB go to the host: compute on the GPU what is needed of them, and copy results alone",
+            tuple(each.place for each in sorted(costs, key=lambda cost: -cost.pageable_bytes)[:2] if each.pageable),
+            totals.get(Cause.COPIES, 0),
+            "all of the time of copies; an upper bound",
+        )
+
+
+def _memory(costs: Sequence[LineCost]) -> Iterator[_Found]:
+    for cost in costs:
+        if cost.idle.get(Cause.SETUP):
+            yield (
+                "keep memory",
+                "this line makes CUDA allocate or free memory, or load modules: no empty_cache() in a loop, and the "
+                "same shapes in each step",
+                (cost.place,),
+                cost.idle[Cause.SETUP],
+                "all of the line's time in such calls",
+            )
 
 
 def _python(shared: Shared, costs: Sequence[LineCost]) -> Iterator[_Found]:
@@ -224,11 +287,20 @@ def _python(shared: Shared, costs: Sequence[LineCost]) -> Iterator[_Found]:
 
 
 def _operators(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> Iterator[_Found]:
-    if not any(is_launch(call.name) for call in trace.calls):
-        return
+    on_gpu = any(is_launch(call.name) for call in trace.calls)
     for cost in costs[:5]:
         time = cost.idle.get(Cause.OPERATORS, 0)
-        if time >= 0.1 * shared.own:
+        turns, head = _turns(cost, costs), loop_around(cost.place)
+        if turns >= 8 and cost.operators >= 100 and time < cost.operators * _SMALL_OPERATOR:
+            yield (
+                "vectorise",
+                f"{turns:.0f} turns of this loop call operators on few elements: one on all of them costs about "
+                "as much",
+                (cost.place,),
+                round(sum(_host(each) for each in costs if each.place in (cost.place, head)) * (1 - 1 / turns)),
+                "the time of the line and of the loop's head but for one turn",
+            )
+        elif on_gpu and time >= 0.1 * shared.own:
             yield (
                 "to the GPU",
                 "this line computes on the CPU while the GPU waits: create the tensors on the GPU, or move them first",

@@ -92,10 +92,17 @@ def _with_lines(wanted: Recording, document: Any, lines: Any, said: dict[str, An
     return replace(
         trace,
         lines=line_events(lines, zero),
-        processors=said.get("processors", 0),
+        processors=_free(said),
+        busy=float(said.get("busy", 0.0)),
         costs=(costs[0], costs[1], costs[2]) if len(costs) == 3 else (0, 0, 0),
         notes=tuple(notes),
     )
+
+
+def _free(said: dict[str, Any]) -> int:
+    """The processors that others left free while the script ran: the load without this one's part of it."""
+    others = max(0.0, float(said.get("load", 0.0)) - float(said.get("busy", 0.0)))
+    return max(1, round(int(said.get("processors") or 1) - others))
 
 
 def _run(wanted: Recording, folder: Path, is_cancelled: IsCancelled, output: int) -> dict[str, Any]:

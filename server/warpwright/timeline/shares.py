@@ -129,14 +129,15 @@ def _recording(trace: Trace) -> list[tuple[int, int]]:
 
 
 def _reading(pieces: Iterable[Piece], where: Whereabouts) -> Iterator[Piece]:
-    """The pieces, with Python cut by lines, and what is spent at lines that read files as data loading."""
+    """The pieces, with Python and data loading cut by lines, and what is spent at lines that read files as data
+    loading."""
     for piece in pieces:
-        if piece.cause is not Cause.PYTHON:
+        if piece.cause not in (Cause.PYTHON, Cause.LOADING):
             yield piece
             continue
         for start, end, place in where.between(piece.start, piece.end):
             reads = place is not None and place.exact and reads_files(place)
-            yield Piece(start, end, Cause.LOADING if reads else Cause.PYTHON, start)
+            yield Piece(start, end, Cause.LOADING if reads else piece.cause, start)
 
 
 def union(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -1,0 +1,28 @@
+"""The host computes in Python while the GPU has nothing to do."""
+
+# device: cuda
+# bound: Python
+# proposal: Python
+
+import torch
+from _run import run
+
+names = [f"{index * 7919 % 10007}" for index in range(10000)]
+x = torch.randn(1024, 1024, device="cuda")
+
+
+def slow(steps):
+    y = x
+    for _ in range(steps):
+        order = sorted(names)  # here
+        y = y * 0.5 + len(order)
+
+
+def cured(steps):
+    y = x
+    order = sorted(names)
+    for _ in range(steps):
+        y = y * 0.5 + len(order)
+
+
+run(slow, cured, steps=100)

@@ -1,0 +1,1 @@
+"""A trace's report as a page, as Markdown and as a picture."""
