@@ -11,14 +11,14 @@ names = [f"{index * 7919 % 10007}" for index in range(10000)]
 
 
 def slow(steps):
-    x = torch.eye(400)
+    x = torch.eye(250)
     for _ in range(steps):
         order = sorted(names)  # here
         x = x @ x + len(order) * 1e-6
 
 
 def cured(steps):
-    x = torch.eye(400)
+    x = torch.eye(250)
     order = sorted(names)
     for _ in range(steps):
         x = x @ x + len(order) * 1e-6

@@ -88,7 +88,7 @@ class LineEvent:
 class Trace:
     """`lines` are there where the program was run by `warpwright trace`. `costs` is what recording added, in
     nanoseconds: to an operator, to one that launches, to a line; zeros where nobody measured it. `processors` are those
-    that others left free, and `busy` how many the program kept at work on average."""
+    that others left free, and `busy` how many of those that it could have had it kept at work on average."""
 
     made_by: str
     ops: tuple[Event, ...] = ()

@@ -93,7 +93,7 @@ def _with_lines(wanted: Recording, document: Any, lines: Any, said: dict[str, An
         trace,
         lines=line_events(lines, zero),
         processors=_free(said),
-        busy=float(said.get("busy", 0.0)),
+        busy=_busy(said),
         costs=(costs[0], costs[1], costs[2]) if len(costs) == 3 else (0, 0, 0),
         notes=tuple(notes),
     )
@@ -103,6 +103,12 @@ def _free(said: dict[str, Any]) -> int:
     """The processors that others left free while the script ran: the load without this one's part of it."""
     others = max(0.0, float(said.get("load", 0.0)) - float(said.get("busy", 0.0)))
     return max(1, round(int(said.get("processors") or 1) - others))
+
+
+def _busy(said: dict[str, Any]) -> float:
+    """The part of the processor time that it could have had, which on a crowded machine is less than all."""
+    crowd = float(said.get("load", 0.0)) / max(1, int(said.get("processors") or 1))
+    return float(said.get("busy", 0.0)) * max(1.0, crowd)
 
 
 def _run(wanted: Recording, folder: Path, is_cancelled: IsCancelled, output: int) -> dict[str, Any]:
