@@ -52,6 +52,8 @@ RESULT = Path(__file__).resolve().parent / "results" / "ghost_words.json"
 MOST_ORDERS = 200
 _PARAMETERS = re.compile(r"\w\s*\(([^(){}]*)\)|^([^(){}]*[*&][^(){}]*)$", re.DOTALL)
 _READ_AS = re.compile(r"// (draft, )?read as: (.*?)(?:  # .*)?$", re.MULTILINE)
+_HEADERS = {"half": "cuda_fp16.h", "bfloat16": "cuda_bf16.h", "fp8": "cuda_fp8.h", "omplex": "cuComplex.h"}
+"""What a file includes whose signature has such a type."""
 _VERDICTS = ("shown", "compiled", "right")
 Json = dict[str, Any]
 
@@ -67,7 +69,8 @@ class Request:
     @property
     def text(self) -> str:
         lines = "".join(f"// {line.strip()}\n" for line in self.comment.splitlines() if line.strip())
-        return f"{lines}__global__ void kernel({self.given}) {{" if self.given else lines
+        headers = "".join(f"#include <{header}>\n" for type, header in _HEADERS.items() if type in self.given)
+        return f"{headers}{lines}__global__ void kernel({self.given}) {{" if self.given else lines
 
 
 def of_corpus(count: int, seed: str, is_plain: bool) -> Iterator[Request]:

@@ -97,3 +97,9 @@ def test_no_more_is_asked_once_the_first_cannot_be_overtaken() -> None:
     found = formulas_for(engine, REQUEST, 8)
     assert [(each.votes, each.samples) for each in found] == [(4, 4)]
     assert len(engine.asked) == 1
+
+
+def test_no_more_is_asked_of_who_has_nothing_to_say() -> None:
+    engine = Scripted([*4 * ["no formula"], *4 * [" y[i] = x[i]"]])
+    assert formulas_for(engine, REQUEST, 8) == []
+    assert len(engine.asked) == 1

@@ -46,7 +46,7 @@ def formulas_for(
 ) -> list[Voted]:
     """The formulas that the model writes for a request, each meaning once: what most answers mean first, of as many the
     likelier. The first sample is the likeliest answer; what is no formula, and what is not `taken`, has no vote. No
-    more is asked once no other can come first. Raises EngineError."""
+    more is asked once no other can come first, or where none of the first few is taken. Raises EngineError."""
     prompt, grammar = formula_prompt(request), formula_grammar(request)
     deadline = time.monotonic() + budget_seconds
     written: list[Formula] = []
@@ -54,6 +54,8 @@ def formulas_for(
     while (count := min(AT_ONCE, samples - asked_for)) > 0:
         seconds = deadline - time.monotonic()
         if seconds <= 0 or is_cancelled() or _is_decided(written, samples - asked_for):
+            break
+        if asked_for and not written:
             break
         temperatures = [TEMPERATURE if number else 0.0 for number in range(asked_for, asked_for + count)]
         first, *more = temperatures
