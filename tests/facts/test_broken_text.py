@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
+from warpwright.cuda.extension.unit import unit_of
 from warpwright.facts.analyze import analyze
 from warpwright.facts.document import facts_document, facts_text
 from warpwright.rules.registry import all_rules, run_rules
@@ -25,8 +26,11 @@ CASES = 500  # of each part
 
 def survive(data: bytes) -> None:
     program = analyze(Source("broken.cu", data))
-    for kernel in program.kernels:
-        for rule in all_rules():
+    unit = unit_of(program.source)
+    for rule in all_rules():
+        if rule.check_unit is not None:
+            list(rule.check_unit(unit))
+        for kernel in program.kernels if rule.check is not None else ():
             list(rule.check(kernel))
     facts_document([program])
     facts_text(program)

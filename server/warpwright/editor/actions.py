@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from warpwright.assist.comment_request import asked_at
 from warpwright.assist.readings import by_wordings
+from warpwright.cuda.extension.unit import is_script
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.formula_comment import formula_at
 from warpwright.facts.model import Kernel
@@ -40,7 +41,7 @@ _TITLES = {"speed": "Optimize {}", "memory": "Reduce memory of {}", "fix": "Fix 
 _KERNEL_MACRO = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(?P<name>[A-Za-z_]\w*)(?:[^\n\\]|\\.|\\\r?\n)*?\b__global__\b", re.MULTILINE
 )
-_IGNORE = re.compile(r"(//\s*warpwright:\s*ignore\[)([^\]]*)(\])")
+_IGNORE = re.compile(r"((?://|#)\s*warpwright:\s*ignore\[)([^\]]*)(\])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ def suppression(source: Source, finding: Finding) -> Suppression | None:
     if above.endswith("\\"):
         return None
     title = f"Suppress {finding.rule} on this line"
-    written = _IGNORE.search(above) if above.lstrip().startswith("//") else None
+    written = _IGNORE.search(above) if above.lstrip().startswith(("//", "#")) else None
     if written is not None:
         names = [name.strip() for name in written.group(2).split(",") if name.strip()]
         if finding.rule in names:
@@ -221,7 +222,8 @@ def suppression(source: Source, finding: Finding) -> Suppression | None:
         return Suppression(title, finding, TextEdit(at, at + length, ", ".join([*names, finding.rule])))
     start = source.line_starts[line - 1]
     end_of_line = "\r\n" if source.data[:start].endswith(b"\r\n") else "\n"
-    comment = f"{source.line_indent(finding.span.start)}// warpwright: ignore[{finding.rule}]{end_of_line}"
+    opens = "#" if is_script(source.path) else "//"
+    comment = f"{source.line_indent(finding.span.start)}{opens} warpwright: ignore[{finding.rule}]{end_of_line}"
     return Suppression(title, finding, TextEdit(start, start, comment))
 
 

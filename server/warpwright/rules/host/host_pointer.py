@@ -39,7 +39,8 @@ void run() {
 ## Limits
 
 - Of arguments for the kernel's pointers: local arrays and vectors of the function that launches, and pointers that it
-  sets once, to `malloc`, `calloc` or `new`. There is no fix to press.
+  sets once, to `malloc`, `calloc` or `new`.
+  There is no fix to press.
 """
 
 from __future__ import annotations

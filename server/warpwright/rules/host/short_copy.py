@@ -34,7 +34,8 @@ void run(const float *x, int n) {
 ## Limits
 
 - Of pointers that the function hands to the kernel by their names and allocates once, as `n * sizeof(T)`: copies and
-  fills of `n` bytes in so many words. There is no fix to press.
+  fills of `n` bytes in so many words.
+  There is no fix to press.
 """
 
 from __future__ import annotations

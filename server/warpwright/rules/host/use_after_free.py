@@ -38,7 +38,8 @@ void run(float *host) {
 ## Limits
 
 - Of pointers that the function hands to the kernel by their names, uses in the statements behind a `cudaFree` in the
-  same block, up to where the pointer is set anew. There is no fix to press.
+  same block, up to where the pointer is set anew.
+  There is no fix to press.
 """
 
 from __future__ import annotations

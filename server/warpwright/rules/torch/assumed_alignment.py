@@ -37,7 +37,8 @@ void launch_negate(torch::Tensor x) {
 ## Limits
 
 - Casts in host code of `data_ptr` to the vector types of CUDA; any mention of `uintptr_t` or of alignment in the
-  function counts as a check. There is no fix to press.
+  function counts as a check.
+  There is no fix to press.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ float *values(torch::Tensor x) {
 
 ## Limits
 
-- By name, in files that use torch; `.type()` where it is asked something or dispatched on. There is no fix to press.
+- By name, in files that use torch; `.type()` where it is asked something or dispatched on.
+  There is no fix to press.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ void launch_negate(torch::Tensor y, torch::Tensor x) {
 ## Limits
 
 - Of the tensor that is dispatched on, its copies and what is made like it: another tensor may have a type of its own.
-  Of a dispatch on the wrong tensor, one whose own pointer is taken as a type of integers. There is no fix to press.
+  Of a dispatch on the wrong tensor, one whose own pointer is taken as a type of integers.
+  There is no fix to press.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ void launch_negate(torch::Tensor x) {
 ## Limits
 
 - The macros of ATen/Dispatch.h over floating types. Whether the kernel is right in half, such as a long sum, is not
-  looked at. There is no fix to press.
+  looked at.
+  There is no fix to press.
 """
 
 from __future__ import annotations

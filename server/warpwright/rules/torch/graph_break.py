@@ -57,7 +57,8 @@ def step(x):
 ## Limits
 
 - In functions that torch.compile is put on or handed in the package, and those that these call by name; of a module
-  that it is handed, in each `forward`. `torch.compiler.disable` is a break that is meant. There is no fix to press.
+  that it is handed, in each `forward`. `torch.compiler.disable` is a break that is meant.
+  There is no fix to press.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ TORCH_LIBRARY_IMPL(ours, Autocast, m) { m.impl("scale", &scale_autocast); }
 ## Limits
 
 - Of operators of a TORCH_LIBRARY that take the pointers of their tensors as float. A `custom_fwd` in the package
-  counts as a registration for all. There is no fix to press.
+  counts as a registration for all.
+  There is no fix to press.
 """
 
 from __future__ import annotations

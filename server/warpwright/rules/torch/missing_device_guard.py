@@ -54,7 +54,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("negate", &negate); }
 ## Limits
 
 - Of functions that Python can call and that take tensors; a guard in Python, `with torch.cuda.device(...)`, is not
-  seen. There is no fix to press.
+  seen.
+  There is no fix to press.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ TORCH_LIBRARY_IMPL(ours, Meta, m) { m.impl("scale", &scale_meta); }
 ## Limits
 
 - One that gives nothing needs none. A warning where the package uses torch.compile or torch.export. Registrations are
-  looked for in the C++ and Python of the package, for `torch.library.custom_op` in the same file. There is no fix to
-  press.
+  looked for in the C++ and Python of the package, for `torch.library.custom_op` in the same file.
+  There is no fix to press.
 """
 
 from __future__ import annotations

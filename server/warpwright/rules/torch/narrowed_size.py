@@ -32,7 +32,8 @@ int elements(torch::Tensor x) {
 ## Limits
 
 - Of `numel()`, and of products of sizes; one `size(d)` is taken to fit. Any mention of INT_MAX or `numeric_limits` in
-  the function counts as a check. There is no fix to press.
+  the function counts as a check.
+  There is no fix to press.
 """
 
 from __future__ import annotations

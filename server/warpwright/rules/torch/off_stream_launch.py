@@ -41,8 +41,8 @@ void launch_negate(float *x, int64_t n) {
 
 ## Limits
 
-- Launches in files that use torch. A stream that is passed in is taken to be the current one. There is no fix to
-  press.
+- Launches in files that use torch. A stream that is passed in is taken to be the current one.
+  There is no fix to press.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ def normalize(x):
 
 - An `except` of everything or of RuntimeError around a call of the extension is a warning. A test that returns
   without it, and an import that fails without a word, are information: they may be meant. A wrapper that warns, logs
-  or raises in that branch is left alone. There is no fix to press.
+  or raises in that branch is left alone.
+  There is no fix to press.
 """
 
 from __future__ import annotations

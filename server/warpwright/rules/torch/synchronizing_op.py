@@ -51,7 +51,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("negate", &launch_negate); }
 ## Limits
 
 - In functions that Python can call and those that they call. A copy of a tensor that is on the CPU already is taken
-  to wait. There is no fix to press.
+  to wait.
+  There is no fix to press.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ def scaled(x):
 ## Limits
 
 - Where the package's Python uses another operator of the same extension; any mention of the name there, in C++ as a
-  string, or in an implementation of another counts as a call. There is no fix to press.
+  string, or in an implementation of another counts as a call.
+  There is no fix to press.
 """
 
 from __future__ import annotations

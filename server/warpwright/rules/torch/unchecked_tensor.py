@@ -53,7 +53,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("negate", &negate); }
 
 - Tensors of functions that Python can call, followed into the functions of the extension that they are passed to. Any
   mention of a property counts as a check of it, a check by a macro that is not seen as one of all of them, and
-  `TORCH_LIBRARY_IMPL(..., CUDA, ...)` as one of the device. A size alone is information. There is no fix to press.
+  `TORCH_LIBRARY_IMPL(..., CUDA, ...)` as one of the device. A size alone is information.
+  There is no fix to press.
 """
 
 from __future__ import annotations

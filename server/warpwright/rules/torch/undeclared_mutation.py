@@ -36,7 +36,8 @@ TORCH_LIBRARY(ours, m) { m.def("accumulate(Tensor(a!) sum, Tensor x) -> Tensor(a
 
 - Writes by a method whose name ends in `_`, by `mutable_data_ptr`, or by a kernel that stores to the pointer it is
   handed; an operator that gives nothing and says of no argument that it is written. In Python, those of a
-  `torch.library.custom_op(..., mutates_args=())`. There is no fix to press.
+  `torch.library.custom_op(..., mutates_args=())`.
+  There is no fix to press.
 """
 
 from __future__ import annotations

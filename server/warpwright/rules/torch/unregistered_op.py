@@ -34,7 +34,8 @@ TORCH_LIBRARY_IMPL(ours, Meta, m) { m.impl("scale", &scale); }
 
 - In Python, `torch.ops.ours.name` and torch.library's registrations of `"ours::name"`, where the package has a
   TORCH_LIBRARY of that namespace, and functions of a module that setup.py or `load` builds from its only
-  PYBIND11_MODULE. There is no fix to press.
+  PYBIND11_MODULE.
+  There is no fix to press.
 """
 
 from __future__ import annotations
