@@ -1,8 +1,8 @@
-"""Start a rewrite that passes its tests already: the module, two fixtures, and the page.
+"""Start a rewrite that passes its tests already: the module, two cases, and the page.
 
     python tools/new_rewrite.py NAME        for example: python tools/new_rewrite.py hoist-invariant-load
 
-The new rewrite marks a kernel's first statement with a comment; replace its `propose`, its docstring and its fixtures
+The new rewrite marks a kernel's first statement with a comment; replace its `propose`, its docstring and its cases
 with the real ones, then run `UPDATE_EXPECT=1 pytest tests/rewrites` and `python tools/generate.py`.
 """
 
@@ -77,23 +77,35 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     )
 '''
 
-BEFORE = """\
+CASES = """\
+# $NAME
+
+## $WORD
+
+```cuda
 __global__ void $WORD(float *out) {
     out[threadIdx.x] = 2.0f;
 }
-"""
+```
 
-AFTER = """\
+becomes
+
+```cuda
 __global__ void $WORD(float *out) {
     // $NAME
     out[threadIdx.x] = 2.0f;
 }
-"""
+```
 
-NEAR_MISS = """\
+## near_miss
+
+```cuda
 __global__ void other(float *out) {
     out[threadIdx.x] = 2.0f;
 }
+```
+
+declined: other has nothing to rewrite.
 """
 
 
@@ -110,15 +122,11 @@ def refusal(root: Path, name: str) -> str:
 def files(root: Path, name: str) -> dict[Path, str]:
     """The new files and their text."""
     word = name.replace("-", "_")
-    fixtures = root / f"tests/rewrites/fixtures/{name}"
     return {
         path: text.replace("$NAME", name).replace("$WORD", word).replace("$TITLE", word.replace("_", " ").capitalize())
         for path, text in {
             root / f"server/warpwright/rewrites/{word}.py": MODULE,
-            fixtures / f"{word}.cu": BEFORE,
-            fixtures / f"{word}.expected.cu": AFTER,
-            fixtures / "near_miss.cu": NEAR_MISS,
-            fixtures / "near_miss.declined.txt": "other has nothing to rewrite.\n",
+            root / f"tests/rewrites/cases/{name}.md": CASES,
         }.items()
     }
 

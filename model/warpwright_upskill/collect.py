@@ -87,19 +87,19 @@ def merged(examples: Sequence[Example]) -> list[Example]:
     "--measured", "table", default="benchmarks/results/optimize_cuda.json", show_default=True,
     type=click.Path(path_type=Path), help="What benchmarks/optimize.py recorded of the samples.",
 )  # fmt: skip
-@click.option("--fixtures", default="tests/rewrites/fixtures", type=click.Path(path_type=Path), show_default=True)
+@click.option("--cases", default="tests/rewrites/cases", type=click.Path(path_type=Path), show_default=True)
 @click.option("--audit", default=0.02, show_default=True, type=click.FloatRange(0, 1), help="Share to verify alone.")
 @click.option("--seed", default="1", show_default=True)
 @click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Processes.")
 def main(
     *, out: Path, formulas: int, spelled: int, wordings: int, copies: int, written: Path, broken: int, predict: int,
-    renamed: int, samples: Path, table: Path, fixtures: Path, audit: float, seed: str, workers: int,
+    renamed: int, samples: Path, table: Path, cases: Path, audit: float, seed: str, workers: int,
 ) -> None:  # fmt: skip
     """Write verified examples into OUT; what was not kept goes to OUT's name with .rejected.jsonl, with reasons."""
     toolchain = find_toolchain()
     if isinstance(toolchain, Missing):
         raise StageError(f"{toolchain} Nothing is collected that was not compiled.")
-    for path in (samples, table, fixtures, written):
+    for path in (samples, table, cases, written):
         if not path.exists():
             raise StageError(f"{path}: does not exist; run this where the repository is, or name it.")
     started = time.monotonic()
@@ -107,7 +107,7 @@ def main(
     folder.mkdir(parents=True, exist_ok=True)
     jobs = {
         **measured_jobs(samples, table, renamed, seed),
-        **predicted_jobs(fixtures, predict, seed),
+        **predicted_jobs(cases, predict, seed),
         **repair_jobs(broken, seed),
         **request_jobs(formulas, wordings, seed),
         **spelled_jobs(spelled, wordings, seed),

@@ -6,20 +6,19 @@ import re
 from pathlib import Path
 
 import pytest
+from support.cases import cases_of
 from support.cuda import together
-from support.findings import compile_errors, fixtures
+from support.findings import compile_errors
 from support.pages import code, sections
 from warpwright.rewrites.registry import all_rewrites
 
-FIXTURES = Path(__file__).parent / "fixtures"
+CASES = cases_of(Path(__file__).parent / "cases")
 OTHER_LIBRARIES = re.compile(r'#\s*include\s*[<"](?:torch|ATen|c10)/')
 
 
 def results() -> dict[str, str]:
     """Text by name of every result that needs nothing but the toolkit."""
-    found = {
-        path.relative_to(FIXTURES).as_posix(): path.read_text("utf-8") for path in fixtures(FIXTURES, ".expected.cu")
-    }
+    found = {case.id: case.expected for case in CASES if case.expected is not None}
     for kind in all_rewrites():
         for number, text in enumerate(code(sections(kind.doc)["After"])):
             found[f"{kind.name}, After {number}"] = text

@@ -6,7 +6,8 @@ import logging
 from pathlib import Path
 
 import pytest
-from support.findings import fixtures, program
+from support.cases import Case, cases_of
+from support.findings import program
 from support.pages import code, sections
 from warpwright.rewrites import registry
 from warpwright.rewrites.base import Declined, RewriteKind
@@ -55,11 +56,11 @@ def test_broken_code_is_declined(kind: RewriteKind, text: str) -> None:
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("path", fixtures(Path(__file__).parent / "fixtures"), ids=lambda path: path.stem)
-def test_half_written_code_breaks_no_rewrite(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    text = path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("case", cases_of(Path(__file__).parent / "cases"), ids=lambda case: case.id)
+def test_half_written_code_breaks_no_rewrite(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    text = case.text
     with caplog.at_level(logging.ERROR):
         for quarter in (1, 2, 3):
             for kernel in program(text[: len(text) * quarter // 4]).kernels:
-                registry.propose(path.parent.name, kernel, None)
+                registry.propose(case.rewrite, kernel, None)
     assert not caplog.records, caplog.text

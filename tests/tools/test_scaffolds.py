@@ -91,7 +91,7 @@ def test_a_new_rewrite_passes_its_tests(tree: Path) -> None:
         "no:cacheprovider",
         "tests/rewrites",
         "-k",
-        "made-up-cure or every_rewrite_has_fixtures",
+        "made-up-cure or every_rewrite_has_cases",
     )
     assert tests.returncode == 0, tests.stdout
     assert run(tree, "tools/generate.py", "--check").returncode == 0

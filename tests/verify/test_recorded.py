@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cases import read_cases
 from support.findings import program, proposed
 from support.pages import code, sections
 from warpwright.cli.report_text import report_text
@@ -22,7 +23,8 @@ from warpwright.verify.report import RECORDER, USUAL, CaseResult, Level, Report,
 from warpwright.verify.run import Observed
 from warpwright.verify.verify import verify
 
-FIXTURES = Path(__file__).parent.parent / "rewrites/fixtures/capture-graph"
+FILE = Path(__file__).parent.parent / "rewrites" / "cases" / "capture-graph.md"
+CASES = {case.name: case.text for case in read_cases(FILE)}
 PAGE = sections(capture_graph.__doc__ or "")
 BEFORE, AFTER = code(PAGE["Before"])[0], code(PAGE["After"])[0]
 
@@ -154,7 +156,7 @@ def held_by(text: str) -> dict[str, dict[str, Any]]:
 
 
 def test_on_a_gpu_the_variables_hold_what_the_kernels_are_run_with() -> None:
-    held = held_by((FIXTURES / "three_kernels_tabs.cu").read_text(encoding="utf-8"))
+    held = held_by(CASES["three_kernels_tabs"])
     assert {name: held[name]["count"] for name in ("f", "v", "x")} == {"f": 4096, "v": 4096, "x": 4096}
     assert (held["grid"]["value"], held["block"]["value"]) == ([32, 1, 1], [128, 1, 1])
     assert (held["steps"]["value"], held["i"]["value"], held["dt"]["value"]) == (ITERATIONS, 0, 0.01)
@@ -259,7 +261,7 @@ def test_each_call_that_may_fail_is_seen_to_fail() -> None:
 @pytest.mark.nvcc
 @pytest.mark.parametrize("case", ["from_one_to_and_with", "three_kernels_tabs", "host_template"])
 def test_a_loop_in_another_style_is_proved(case: str) -> None:
-    rewrite = proposed((FIXTURES / f"{case}.cu").read_text(encoding="utf-8"), "capture-graph", "k.cu")
+    rewrite = proposed(CASES[case], "capture-graph", "k.cu")
     assert isinstance(rewrite, Rewrite)
     seen = observed(rewrite.source, rewrite.apply())
     assert seen.status is Status.CORRECT, seen.reason

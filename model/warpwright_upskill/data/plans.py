@@ -1,7 +1,7 @@
 """Plans: which of the rewrites that apply to a kernel gains most.
 
 Kernels are the samples, with what each rewrite gained on a GPU where that was recorded, also by other names; and
-fixtures of the rewrites and kernels that the writer makes plainly, with what the cost model predicts for
+cases of the rewrites and kernels that the writer makes plainly, with what the cost model predicts for
 candidates that are right. Choices are the rewrites that apply, shuffled. What gains nothing is no plan, and
 of equal questions with different answers none is kept.
 """
@@ -9,6 +9,7 @@ of equal questions with different answers none is kept.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -55,6 +56,7 @@ CONSTRAINTS = ("The results stay the same.", "It is faster at the shapes of the 
 MOST_NAMED = 3
 """Rewrites in one answer."""
 MEASURED, PREDICTED = "measured", "predicted"
+_CASE = re.compile(r"^## (\S+)\n\n```cuda\n(.*?)```$", re.MULTILINE | re.DOTALL)
 _NOISE = {MEASURED: MEASURED_NOISE, PREDICTED: PREDICTED_NOISE}
 
 
@@ -107,8 +109,8 @@ def _recorded(candidate: Mapping[str, Any]) -> float:
     return float(candidate["speedups"][0]) if candidate["may_be_offered"] and candidate["speedups"] else 1.0
 
 
-def predicted_jobs(fixtures: Path, count: int, seed: str) -> Jobs:
-    texts = islice(unpredicted(fixtures, seed), count)
+def predicted_jobs(cases: Path, count: int, seed: str) -> Jobs:
+    texts = islice(unpredicted(cases, seed), count)
     return {
         f"predicted-{sha256(source.data).hexdigest()[:16]}": partial(predicted, source, where, seed)
         for source, where in texts
@@ -120,14 +122,16 @@ def predicted(source: Source, where: Provenance, seed: str) -> list[Example | Re
     return [plan_of(found, seed) if isinstance(found, Planned) else found]
 
 
-def unpredicted(fixtures: Path, seed: str) -> Iterator[tuple[Source, Provenance]]:
-    """Texts with kernels to which several rewrites apply: a fixture and a formula in turn, each file once."""
-    paths = [path for path in fixtures.glob("*/*.cu") if not path.name.endswith(".after.cu")]
-    paths.sort(key=lambda path: sha256(f"{seed}/{path.parent.name}/{path.name}".encode()).hexdigest())
+def unpredicted(cases: Path, seed: str) -> Iterator[tuple[Source, Provenance]]:
+    """Texts with kernels to which several rewrites apply: a case of a rewrite and a formula in turn."""
+    texts = {
+        f"{file.stem}/{name}": text
+        for file in cases.glob("*.md")
+        for name, text in _CASE.findall(file.read_text(encoding="utf-8"))
+    }
     sampled = enumerate(formulas(seed))
-    for path in paths:
-        where = Provenance("rewrite", f"{path.parent.name}/{path.stem}")
-        yield Source(f"{path.parent.name}/{path.name}", path.read_bytes()), where
+    for name in sorted(texts, key=lambda name: sha256(f"{seed}/{name}".encode()).hexdigest()):
+        yield Source(f"{name}.cu", texts[name].encode()), Provenance("rewrite", name)
         number, sample = next(sampled)
         try:
             code = plain(formula_of(sample.text), f"{sample.family.replace(' ', '_')}_{number}")
