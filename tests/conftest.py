@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 from support.costs import Costs
 from support.vscode import lacks_node, lacks_vscode
 
+collect_ignore_glob = ["*/fixtures/*"]
 # Tests share two cores with compilers and models: how long an example takes says nothing about the code.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("few", settings.get_profile("shared"), max_examples=25)
