@@ -188,3 +188,16 @@ void run(float *x) { most<<<1, 32>>>(x, 1.0f); }
     ran = run_command("fix", "a.cu", "--rule", "unchecked-launch", "--format", "json", cwd=tmp_path)
     (made,) = ran.json[0]["fixes"]
     assert made["applied"] and "--expt-relaxed-constexpr" in json.dumps(made["report"])
+
+
+def test_an_assertion_in_device_code_knows_its_line(tmp_path: Path) -> None:
+    """What is inserted above it moves the line that it would print, and nothing else."""
+    text = """#include <cassert>
+__global__ void first(float *x) { x[threadIdx.x] = 1.0f; }
+void run(float *x) { first<<<1, 32>>>(x); }
+__global__ void second(float *x) { assert(x[threadIdx.x] > 0.0f); }
+"""
+    (tmp_path / "a.cu").write_text(text, encoding="utf-8")
+    ran = run_command("fix", "a.cu", "--format", "json", cwd=tmp_path)
+    assert [each["applied"] for each in ran.json[0]["fixes"]] == [True]
+    assert "same device code" in ran.json[0]["fixes"][0]["report"]["backend"]

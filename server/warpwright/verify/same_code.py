@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from difflib import SequenceMatcher
 
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import decoded
+from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_ptx
 from warpwright.verify.claim import Climb
 from warpwright.verify.host_code import differs_in_checks_alone
@@ -24,7 +28,28 @@ def same_device_code(climb: Climb, lower: Lower) -> bool:
     given, stop = climb.compiled_with, claim.is_cancelled
     own = compile_ptx(claim.original, arch=before.arch, flags=given, is_cancelled=stop)
     other = compile_ptx(claim.candidate, arch=after.arch, flags=given, is_cancelled=stop, reads=climb.allowed)
-    return own.ok and other.ok and _code(own.text) == _code(other.text)
+    if not own.ok or not other.ok:
+        return False
+    if _code(own.text) == _code(other.text):
+        return True
+    numbered = _with_lines_of(claim.original, claim.candidate)  # __LINE__, as in assert, is a number of the code
+    again = compile_ptx(numbered, arch=after.arch, flags=given, is_cancelled=stop, reads=climb.allowed)
+    return again.ok and _code(own.text) == _code(again.text)
+
+
+def _with_lines_of(original: Source, candidate: Source) -> Source:
+    """The candidate with its lines counted as the original's are, behind each change.
+
+    >>> _with_lines_of(Source("a.cu", b"a\\nb\\n"), Source("a.cu", b"a\\nx\\nb\\n")).data
+    b'a\\nx\\n#line 2\\nb\\n'
+    """
+    old, new = original.data.splitlines(keepends=True), candidate.data.splitlines(keepends=True)
+    lines: list[bytes] = []
+    for kind, _, end, start, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        lines += new[start:stop]
+        if kind != "equal" and end < len(old):
+            lines.append(b"#line %d\n" % (end + 1))
+    return candidate.edited([TextEdit(0, len(candidate.data), decoded(b"".join(lines)))])
 
 
 def _code(ptx: str) -> str:
