@@ -126,7 +126,9 @@ def _trust() -> Part:
 def _emulator() -> Part:
     name, gives = "emulator", "kernels run, compared and profiled without a GPU"
     if importlib.util.find_spec("numpy") is None:
-        return Part(name, False, "NumPy is not installed.", gives, "Install it with `pip install 'numpy>=2.1'`.")
+        return Part(
+            name, False, "NumPy is not installed.", gives, "Install it with `pip install 'warpwright[emulator]'`."
+        )
     covers = "runs nvcc's PTX for sm_75 to sm_90, but no TMA, clusters or textures"
     return Part(name, True, f"NumPy {_version('numpy')}: {covers}", gives)
 

@@ -52,7 +52,7 @@ def make_ready(
     """
     if find_spec("numpy") is None:
         return Missing(
-            "numpy", "The emulator computes with NumPy, which is not here.", "Run `pip install 'numpy>=2.1'`."
+            "numpy", "The emulator computes with NumPy, which is not here.", "Run `pip install 'warpwright[emulator]'`."
         )
     ptx = compiled_instance(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=is_cancelled)
     return ptx if isinstance(ptx, Missing) else translated(ptx)

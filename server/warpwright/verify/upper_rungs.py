@@ -146,7 +146,7 @@ def _emulate(
     claim = climb.claim
     lacking = f"{gpu.reason} " if gpu is not None else ""
     if find_spec("numpy") is None:
-        reason = base.reason or f"{lacking}The emulator needs NumPy: `pip install 'numpy>=2.1'`."
+        reason = base.reason or f"{lacking}The emulator needs NumPy: `pip install 'warpwright[emulator]'`."
         return replace(base, reason=reason, not_run_because="no GPU and no NumPy here" if gpu else "no NumPy here")
     because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
     prepared = _emulated(climb, plan, units)
