@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from warpwright.editor.analysis import Analysis
 from warpwright.facts.document import dims_text
 from warpwright.facts.model import Kernel, Launch
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Span
 
 
@@ -69,8 +70,6 @@ def _launch(kernel: Kernel, launch: Launch, span: Span) -> Symbol:
 
 def _head(kernel: Kernel, span: Span) -> Span:
     """The kernel's name in a launch; the whole launch where it stands elsewhere, as in `cudaLaunchKernel`."""
-    at = span.text.find(kernel.name.rsplit("::", 1)[-1])
-    if at < 0:
-        return span
-    start = span.start + len(span.text[:at].encode())
-    return Span(span.source, start, start + len(kernel.name.rsplit("::", 1)[-1].encode()))
+    name = encoded(kernel.name.rsplit("::", 1)[-1])
+    start = span.source.data.find(name, span.start, span.end)
+    return Span(span.source, start, start + len(name)) if start >= 0 else span
