@@ -46,7 +46,7 @@ def test_the_editor_shows_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
     assert answer is not None
     (item,) = answer.items
     said, *kernel = str(item.insert_text).splitlines()
-    assert said.startswith("// read as: ") and FORMULA in said
+    assert said.startswith(f"// draft, read as: {FORMULA}  # 4 of 4 answers of the model")
     assert any("__global__ void" in line for line in kernel)
 
 
@@ -54,7 +54,9 @@ def test_the_editor_shows_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
 def test_the_command_line_writes_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
     env = {"WARPWRIGHT_ADAPTER": str(adapter)}
     result = run_command("generate", TASK, "--model", tiny, "--format", "json", cwd=tmp_path, env=env)
-    assert json.dumps(KERNEL)[1:-1] in result.stdout, result
+    report = json.loads(result.stdout)
+    assert report["reference"] == FORMULA, result
+    assert [each["report"]["status"] for each in report["candidates"]] == ["correct"], result
 
 
 def test_installed_it_is_the_default_model_s_adapter(
