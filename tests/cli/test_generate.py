@@ -66,6 +66,35 @@ def test_what_is_left_open_gives_several_candidates(tmp_path: Path) -> None:
     assert ran.json["candidates"][0]["formula"] != ran.json["candidates"][1]["formula"]
 
 
+@pytest.mark.nvcc
+def test_limits_in_words_hold_or_are_named_with_their_numbers(tmp_path: Path) -> None:
+    words = "half matmul of a[M][K] and b[K][N], M = 64, K = 96, N = 128, on an RTX 4090 with tensor cores"
+    ran = run_command("generate", f"{words}, in 40 kB", "--format", "json", cwd=tmp_path)
+    assert (ran.status, ran.json["best"]) == (1, None)
+    (candidate,) = ran.json["candidates"]
+    memory, shared, cores = candidate["limits"]
+    total = 2 * (64 * 96 + 96 * 128 + 64 * 128)
+    assert (memory["holds"], memory["bytes"], memory["most_bytes"]) == (False, total, 40_000)
+    assert "53,248 bytes of device memory" in ran.json["reason"]
+    assert (shared["holds"], shared["most_bytes"]) == (True, 99 * 1024)
+    assert shared["bytes"] > 0
+    assert cores["holds"]
+    assert cores["text"].endswith("on sm_89 (matmul_kernel)")
+    ran = run_command("generate", words, "--max-memory", "53248", cwd=tmp_path)
+    assert ran.status == 0, ran.stderr
+    assert "fit in 53,248" in ran.stderr
+
+
+def test_limits_that_cannot_be_judged(tmp_path: Path) -> None:
+    for arguments, said in (
+        (("relu of x", "--max-memory", "1GB"), "add --shape I=1024"),
+        (("relu of x on an A100", "--arch", "sm_90"), "The words ask for sm_80"),
+        (("relu of x", "--reference", "model.py:step"), "beside it only limits"),
+    ):
+        ran = run_command("generate", *arguments, cwd=tmp_path)
+        assert (ran.status, said in ran.stderr) == (2, True), ran.stderr
+
+
 def test_a_reference_that_is_no_file(tmp_path: Path) -> None:
     ran = run_command("generate", "--reference", "none.py:f", cwd=tmp_path)
     assert ran.status == 2

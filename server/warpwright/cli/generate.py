@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
+from warpwright.assist.asked_limits import AskedLimits, asked_limits, bytes_said, named_sizes
 from warpwright.assist.engine import EngineError
 from warpwright.assist.generate import BUDGET_SECONDS, Draft, generate
 from warpwright.assist.opening import open_engine
@@ -22,6 +25,7 @@ from warpwright.editor.formula_comment import said_in
 from warpwright.editor.generate_job import FILE_NAME, compiled_draft
 from warpwright.editor.read_as import assumed, read_as
 from warpwright.facts.analyze import analyze
+from warpwright.formulas.model import Formula
 from warpwright.formulas.resolve import formula_of
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
@@ -29,6 +33,7 @@ from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.encoding import encoded, shown_in
 from warpwright.syntax.source import Source
 from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
+from warpwright.verify.limits import Limit, Wanted, held_by, limits_of
 from warpwright.verify.report import PASSED, Level, Report
 from warpwright.verify.torch_export import NotExportedError, plan_of
 from warpwright.writer.names import function_name
@@ -47,6 +52,11 @@ Drafted = tuple[Draft, Report | None, str]
 )
 @click.option("--input", "inputs", metavar="f32[64,128]", multiple=True, help="An example of an argument of it.")
 @click.option("--shape", "shapes", metavar="R=8192", multiple=True, help="A size to check at, beside the usual ones.")
+@click.option(
+    "--max-memory",
+    metavar="24GB",
+    help="The device memory that arrays and workspace may take together, at sizes that are all named.",
+)
 @click.option("--seconds", type=click.FloatRange(min=1), default=BUDGET_SECONDS, show_default=True)
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @arch_option
@@ -57,6 +67,7 @@ def command(
     reference: str | None,
     inputs: tuple[str, ...],
     shapes: tuple[str, ...],
+    max_memory: str | None,
     seconds: float,
     output: str,
     arch: str,
@@ -69,32 +80,97 @@ def command(
     checked in the same way, and the line above them says "draft", since the model may have misread. Where its answers
     do not agree it drafts a kernel, of which nothing but that it compiles is known: read it before you use it.
 
-    Exit status: 0 a kernel that is right or a draft that compiles, 1 there is none, 2 could not run.
+    Limits are options or stand in the words, beside a --reference too: "..., R = 8192, in 2 GB, on an RTX 4090, with
+    tensor cores". Whether the kernels keep to them at those sizes is said with the numbers; GB are 10^9 bytes.
+
+    Exit status: 0 a kernel that is right and keeps to its limits or a draft that compiles, 1 there is none, 2 could
+    not run.
     """
     if not description.strip() and reference is None:
         raise CannotRun('say in words what the kernel shall do, such as "add two vectors"')
+    description, asked = _asked(description, arch, shapes, max_memory)
+    if reference is not None and description:
+        raise CannotRun(f"--reference says what is computed; beside it only limits are read, not {description!r}")
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         readings = _of_reference(reference, inputs, progress) if reference is not None else _readings(description)
         if readings:
-            made = _checked(readings, arch, shapes, progress, is_cancelled)
+            made = _checked(readings, asked, progress, is_cancelled)
         else:
-            made, drafted = _by_model(description, spec, seconds, arch, shapes, progress, is_cancelled)
+            made, drafted = _by_model(description, spec, seconds, asked, progress, is_cancelled)
         if is_cancelled():
             raise KeyboardInterrupt
     if made:
         if output == "json":
             click.echo(json.dumps(shown_in(_readings_json(made)), indent=2))
         else:
-            _print_reading(*made[0])
-        report = made[0][1].report
-        return 0 if report is not None and report.status in PASSED else 1
+            _print_reading(made[0])
+        return 0 if made[0].is_right else 1
     assert drafted is not None
     draft, report, name = drafted
+    if asked.limits != AskedLimits():
+        draft = replace(draft, assumptions=(*draft.assumptions, "Whether it keeps to its limits is not known."))
     if output == "json":
         click.echo(json.dumps(shown_in(_to_json(draft, report, name)), indent=2))
     else:
         _print(draft, report)
     return 0 if report is not None and report.reached(Level.COMPILED) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked for beside the formula, in `words` and options."""
+
+    words: str
+    arch: str
+    shapes: tuple[str, ...]
+    limits: AskedLimits
+
+    def sizes(self, formula: Formula) -> dict[str, int]:
+        """The sizes of a formula. Raises CannotRun where it has not one of those that are named, or where a limit on
+        memory needs others."""
+        said = named_sizes(self.limits.sizes, self.words, formula)
+        options = [*(f"{name}={number}" for name, number in said.items()), *self.shapes]
+        found = sizes_named(tuple(options), formula.sizes, "--shape")
+        missing = [each for each in formula.sizes if each not in found]
+        if missing and (self.limits.most_bytes is not None or self.limits.tensor_cores):
+            said_as = " ".join(f"--shape {each}=1024" for each in missing)
+            raise CannotRun(
+                f"Whether the limits hold depends on {', '.join(missing)}: add {said_as}, with your numbers."
+            )
+        return found
+
+
+def _asked(description: str, arch: str, shapes: tuple[str, ...], max_memory: str | None) -> tuple[str, _Asked]:
+    """The description without what it says of limits, and these; an option comes before words."""
+    left, limits = asked_limits(description)
+    if max_memory is not None:
+        most = bytes_said(max_memory)
+        if most is None:
+            raise CannotRun(f"--max-memory takes bytes, as in 24GB or 512MiB, not {max_memory!r}")
+        limits = replace(limits, most_bytes=most)
+    is_given = click.get_current_context().get_parameter_source("arch") is ParameterSource.COMMANDLINE
+    if limits.arch and is_given and limits.arch != arch:
+        raise CannotRun(f"The words ask for {limits.arch}, --arch for {arch}.")
+    return left, _Asked(left, limits.arch or arch, shapes, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The kernels of a reading, and the limits that were asked for."""
+
+    reading: Reading
+    written: Written
+    limits: tuple[Limit, ...]
+
+    @property
+    def broken(self) -> str:
+        """The limits that do not hold, "" where all do."""
+        return "; ".join(each.text for each in self.limits if not each.holds)
+
+    @property
+    def is_right(self) -> bool:
+        report = self.written.report
+        return report is not None and report.status in PASSED and not self.broken
 
 
 def _readings(description: str) -> list[Reading]:
@@ -120,34 +196,39 @@ def _of_reference(reference: str, inputs: tuple[str, ...], progress: Progress) -
     return [Reading(formula_of(plan.formulas[0].text), function_name(name))]
 
 
-def _checked(
-    readings: Sequence[Reading], arch: str, shapes: tuple[str, ...], progress: Progress, is_cancelled: IsCancelled
-) -> list[tuple[Reading, Written]]:
+def _checked(readings: Sequence[Reading], asked: _Asked, progress: Progress, is_cancelled: IsCancelled) -> list[_Made]:
     """The kernels of the readings that have the sizes that are named, those that are right first."""
-    made = []
-    named = {each.partition("=")[0] for each in shapes}
+    made: list[_Made] = []
+    named = {each.partition("=")[0] for each in asked.shapes}
     for reading in [each for each in readings if named <= {*each.formula.sizes}] or readings[:1]:
-        sizes = sizes_named(shapes, reading.formula.sizes, "--shape")
+        sizes = asked.sizes(reading.formula)
         name = function_name(reading.name or reading.formula.outputs[0].name)
         try:
-            made.append(
-                (reading, written_and_checked(reading.formula, Asked(name, arch, sizes), progress, is_cancelled))
-            )
+            written = written_and_checked(reading.formula, Asked(name, asked.arch, sizes), progress, is_cancelled)
         except FormulaNotWrittenError as error:
             if not made:
                 raise CannotRun(str(error)) from None
-    return sorted(made, key=lambda each: each[1].report is None or each[1].report.status not in PASSED)
+            continue
+        made.append(_Made(reading, written, _limits(written, sizes, asked, is_cancelled)))
+    return sorted(made, key=lambda each: not each.is_right)
+
+
+def _limits(made: Written, sizes: Mapping[str, int], asked: _Asked, is_cancelled: IsCancelled) -> tuple[Limit, ...]:
+    limits = asked.limits
+    if limits.most_bytes is None and not limits.tensor_cores:
+        return ()
+    wanted = Wanted(sizes, held_by(made, sizes), limits.most_bytes, limits.tensor_cores)
+    return tuple(limits_of([made], wanted, asked.arch, is_cancelled))
 
 
 def _by_model(
     description: str,
     spec: str | None,
     seconds: float,
-    arch: str,
-    shapes: tuple[str, ...],
+    asked: _Asked,
     progress: Progress,
     is_cancelled: IsCancelled,
-) -> tuple[list[tuple[Reading, Written]], Drafted | None]:
+) -> tuple[list[_Made], Drafted | None]:
     """The kernels of what the model reads, or where it reads nothing its draft."""
     engine = open_engine(spec, progress)
     if isinstance(engine, Missing):
@@ -156,7 +237,7 @@ def _by_model(
     try:
         with engine:
             readings = by_model(engine, " ".join(description.split()), "", is_cancelled, seconds / 2)
-            if readings and (made := _checked(readings, arch, shapes, progress, is_cancelled)):
+            if readings and (made := _checked(readings, asked, progress, is_cancelled)):
                 return made, None
             progress(f"{engine.model.name} is writing", None)
             draft = generate(engine, description, is_cancelled, budget_seconds=seconds / 2)
@@ -168,44 +249,47 @@ def _by_model(
     report = None
     if draft.shown:
         progress("Compiling the draft", None)
-        report = compiled_draft(source, name, arch, is_cancelled)
+        report = compiled_draft(source, name, asked.arch, is_cancelled)
     return [], (draft, report, name)
 
 
-def _print_reading(reading: Reading, made: Written) -> None:
+def _print_reading(found: _Made) -> None:
     """The kernel alone on stdout, below what was meant."""
+    reading, made = found.reading, found.written
     click.echo(f"{read_as(reading)}\n{made.text}", nl=False)
     if reading.votes:
         say_note(f"The model read the words so in {reading.votes} answers: check the line above the kernel.")
     if made.report is not None:
         click.echo(report_text(made.report.to_json(), whole=False), err=True)
+    for limit in found.limits:
+        (say_note if limit.holds else say_error)(limit.text)
     for each in made.formula.promises:
         say_note(f"The caller sees to it that {each}")
 
 
-def _readings_json(made: Sequence[tuple[Reading, Written]]) -> dict[str, object]:
+def _readings_json(made: Sequence[_Made]) -> dict[str, object]:
     candidates: list[dict[str, object]] = [
         {
             "rewrites": [],
-            "code": each.text,
-            "diff": unified_diff("", each.text, FILE_NAME),
-            "report": None if each.report is None else each.report.to_json(),
-            "formula": reading.formula.text,
-            "votes": reading.votes,
+            "code": each.written.text,
+            "diff": unified_diff("", each.written.text, FILE_NAME),
+            "report": None if each.written.report is None else each.written.report.to_json(),
+            "formula": each.reading.formula.text,
+            "votes": each.reading.votes,
+            "limits": [limit.to_json() for limit in each.limits],
         }
-        for reading, each in made
+        for each in made
     ]
-    reading, first = made[0]
-    is_right = first.report is not None and first.report.status in PASSED
+    reading, first = made[0].reading, made[0].written
     return {
         "kernel": first.code.name,
         "goal": "generate",
         "plan": None,
         "candidates": candidates,
-        "best": 0 if is_right else None,
+        "best": 0 if made[0].is_right else None,
         "assumptions": [assumed(reading.formula), *first.formula.promises],
         "reference": reading.formula.text,
-        "reason": "" if first.report is None else first.report.reason,
+        "reason": made[0].broken or ("" if first.report is None else first.report.reason),
         "raw": "",
     }
 
