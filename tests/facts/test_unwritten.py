@@ -55,3 +55,54 @@ def test_what_nobody_writes_is_found(body: str, found: tuple[str, int, int]) -> 
 )
 def test_what_may_be_written_or_not_read_is_not(body: str) -> None:
     assert not _unwritten(body)
+
+
+UNFILLED = """\
+__global__ void k(float *x, float *y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  BODY
+}
+void run(float *host, int n) {
+  float *x, *y;
+  cudaMalloc(&x, n * sizeof(float));
+  cudaMalloc(&y, n * sizeof(float));
+  HOST
+  k<<<(n + 63) / 64, 64>>>(x, y, n);
+}
+"""
+
+
+def _unfilled(body: str, host: str) -> list[str]:
+    text = UNFILLED.replace("BODY", body).replace("HOST", host)
+    (kernel,) = analyze(Source("a.cu", text.encode())).kernels
+    return [read.array for read in kernel.unwritten]
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("if (i < n) x[i] += 1;", ["x"]),
+        ("if (i < n) x[i] = y[i];", ["y"]),
+        ("if (i < n) atomicAdd(x, 1.0f);", ["x"]),
+        ("if (i < n) for (int j = 0; j < n; j++) x[i] += j;", ["x"]),
+    ],
+)
+def test_a_read_of_what_the_host_only_allocates_is_found(body: str, found: list[str]) -> None:
+    assert _unfilled(body, "") == found
+    assert not _unfilled(body, "cudaMemcpy(x, host, 4 * n, cudaMemcpyDefault); fill(y);")
+    assert not _unfilled(body, "float *z[] = {x, y}; fill(z);")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (i < n) { x[i] = 0; x[i] += 1; }",
+        "if (i < n) atomicExch(x, 1.0f);",
+        "x[i] = 0; __syncthreads(); y[i] = x[i ^ 1];",
+        "if (threadIdx.x == 0) x[blockIdx.x] = 1; y[i] = x[(blockIdx.x + 1) % gridDim.x];",
+        "x[int(y[i]) & 63] = 1; y[i] = 1;",
+        "if (n > 7777) x[i] += 1;",
+    ],
+)
+def test_what_the_kernel_may_write_first_is_not(body: str) -> None:
+    assert "x" not in _unfilled(body, "")

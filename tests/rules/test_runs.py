@@ -139,3 +139,12 @@ void run(const float *host) {
     (found,) = _found(text, "missing-bounds-check")
     assert found.span.line == 5
     assert found.evidence["array"] == "in"
+
+
+def test_what_is_read_behind_a_barrier_that_threads_miss_is_not_said_to_be_unwritten() -> None:
+    text = RACE.replace("  tile[threadIdx.x] = in[i];\n", "  if (i < 16300) {\n    tile[threadIdx.x] = in[i];\n")
+    text = text.replace(
+        "  out[i] = tile[INDEX];\n", "    __syncthreads();\n    out[i] = tile[255 - threadIdx.x];\n  }\n"
+    )
+    assert _found(text, "barrier-in-divergent-branch")
+    assert not _found(text, "uninitialised-read")

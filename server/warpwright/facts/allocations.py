@@ -40,6 +40,14 @@ def allocation_of(unit: Unit, source: Source, function: Node, name: str) -> Node
     return allocated[0] if declared == 1 and len(allocated) == 1 else None
 
 
+def is_unfilled(source: Source, function: Node, name: str, allocation: Node, launch: Node) -> bool:
+    """Whether a launch is the first that is done with a local pointer's memory, and is handed it once."""
+    uses = [use.start_byte for use in _uses(source, function).get(name, ())]
+    between = [at for at in uses if allocation.end_byte <= at < launch.start_byte]
+    handed = [at for at in uses if launch.start_byte <= at < launch.end_byte]
+    return not between and len(handed) == 1 and not source.node_code(allocation).startswith("cudaMallocManaged")
+
+
 @lru_cache(maxsize=8)
 def _uses(source: Source, function: Node) -> Mapping[str, Sequence[Node]]:
     """Where each name stands in a function."""

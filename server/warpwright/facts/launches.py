@@ -18,7 +18,7 @@ from tree_sitter import Node
 from warpwright.cuda.functions import function_name
 from warpwright.cuda.launch_api import addressed, configured
 from warpwright.facts import ir
-from warpwright.facts.allocations import allocation_of
+from warpwright.facts.allocations import allocation_of, is_unfilled
 from warpwright.facts.constants import fold, integer_operation
 from warpwright.facts.expressions import sole_value
 from warpwright.facts.host_loops import loop_steps
@@ -88,6 +88,7 @@ class LaunchSite:
     is_reached: bool = True  # by the conditions around it, as far as the text decides them
     is_certain: bool = False  # its grid, block and shared memory follow from the text
     allocated: tuple[int | None, ...] = ()  # bytes that the host allocates for each argument, where the text says so
+    unfilled: frozenset[int] = frozenset()  # the arguments whose memory nothing uses between its allocation and this
 
 
 MAX_BINDINGS = 1
@@ -407,10 +408,11 @@ class HostReader:
         ]
         certain = certain and use.syntax is not None and reached and not may_leave(self.unit, scope, call)
         certain = certain and is_settled(self.unit, scope, [*uncommented(use.syntax)[:3], *passed])
-        return LaunchSite(name, launch, templates, tuple(values), qualifier, reached, certain, allocated)
+        unfilled = frozenset(i for i, node in enumerate(given) if self._is_unfilled(scope, node, call))
+        return LaunchSite(name, launch, templates, tuple(values), qualifier, reached, certain, allocated, unfilled)
 
-    def _allocated(self, scope: HostScope, argument: Node, before: int) -> int | None:
-        """The bytes that a pointer's one allocation in the function asks for, where these follow from the text."""
+    def _allocation(self, scope: HostScope, argument: Node, before: int) -> Node | None:
+        """The one call that gives an argument its memory."""
         argument = uncast(scope.source, argument)
         if argument.type != "identifier" or scope.function is None:
             return None
@@ -418,7 +420,21 @@ class HostReader:
         if key not in self.allocations:
             self.allocations[key] = allocation_of(self.unit, scope.source, scope.function, key[1])
         call = self.allocations[key]
-        if call is None or call.start_byte >= before:
+        return None if call is None or call.start_byte >= before else call
+
+    def _is_unfilled(self, scope: HostScope, argument: Node, launch: Node) -> bool:
+        call = self._allocation(scope, argument, launch.start_byte)
+        name = scope.source.node_code(uncast(scope.source, argument))
+        return (
+            call is not None
+            and scope.function is not None
+            and is_unfilled(scope.source, scope.function, name, call, launch)
+        )
+
+    def _allocated(self, scope: HostScope, argument: Node, before: int) -> int | None:
+        """The bytes that a pointer's one allocation in the function asks for, where these follow from the text."""
+        call = self._allocation(scope, argument, before)
+        if call is None:
             return None
         bytes_of = uncommented(call.child_by_field_name("arguments"))[1]
         size = self.value(self._lowered(scope, bytes_of), scope, call.start_byte)

@@ -303,10 +303,12 @@ class MissedWait:
 
 @dataclass(frozen=True, slots=True)
 class UnwrittenRead:
-    """A thread that reads shared memory which nothing has written, `address` bytes from the array's start."""
+    """A thread that reads shared memory which nothing has written, or global memory that neither the host nor the
+    kernel has, `address` bytes from the array's start."""
 
     span: Span
     array: str
+    space: Space
     launch: int
     block: Dim3
     thread: int

@@ -92,8 +92,10 @@ class TraceRecorder(Recorder):
             return
         intervals = self.intervals
         where = self._placed(pointer, mask) if pointer.data is not None else None
-        certain = not (intervals.is_doubtful or intervals.cut or intervals.guessed) and scenario_of(position) == ()
-        self.memory.access(span, kind, size, pointer, where, position, certain=certain)
+        done = not intervals.is_doubtful and scenario_of(position) == ()
+        certain = done and not (intervals.cut or intervals.guessed)
+        apart = done and not (intervals.passed or intervals.lost or self.waited)
+        self.memory.access(span, kind, size, pointer, where, position, certain=certain, apart=apart)
         if where is None or pointer.basis:
             return
         spare = self.looks_ahead and space is Space.GLOBAL and kind is AccessKind.LOAD
@@ -335,7 +337,8 @@ def traced(
             unit.steps.take(run.steps)
         left -= cost
         if number == 0:
-            unwritten += recorder.memory.unwritten(text.source, text.node, warps, index)
+            unwritten += recorder.memory.in_block(text.source, text.node, warps, index)
+    unwritten += recorder.memory.in_grid(index)
     outside = tuple(recorder.extremes.outside(index)) if site.is_certain else ()
     return Traced(
         tuple(recorder.intervals.races(index)), outside, tuple(recorder.waits.missed(index)), tuple(unwritten)

@@ -1,8 +1,9 @@
-"""Reads of shared memory that no thread of the block ever writes, or that the reading thread alone writes, later.
+"""Reads of memory that nobody wrote: of shared memory that no thread of the block ever writes, or that the reading
+thread alone writes, later; of global memory that the host left as it was allocated, before threads meet.
 
 Example: `__shared__ int count; atomicAdd(&count, 1);` with nothing that sets it to zero. What is kept is certain: a
-block all of whose warps were followed to their end, an array that is only ever subscripted, and a read whose address
-and conditions follow from the text.
+read whose address and conditions follow from the text; of shared memory, a block all of whose warps were followed to
+their end, and an array that is only ever subscripted.
 """
 
 from __future__ import annotations
@@ -22,25 +23,74 @@ from warpwright.syntax.source import Source, Span
 
 _UPDATES = re.compile(r"atomic(?:Add|Sub|Min|Max|Inc|Dec|And|Or|Xor)(?:_block)?")
 """What reads before it writes."""
-_MANY = -1
-_Words = dict[int, tuple[Span, int]]
+_OVERWRITES = re.compile(r"\batomic(?:Exch|CAS)")
+_Thread = tuple[Dim3, int]
+_MANY: _Thread = (0, 0, 0), -1
 
 
 @dataclass(slots=True)
 class _Array:
     region: Region
-    written: dict[int, int] = field(default_factory=lambda: {})  # the one thread that writes each word, or _MANY
-    read: _Words = field(default_factory=lambda: {})  # the first place and thread of each word
+    written: dict[int, _Thread] = field(default_factory=lambda: {})  # the one thread that writes each word, or _MANY
+    read: dict[int, tuple[Span, _Thread]] = field(default_factory=lambda: {})  # the first place and thread of each
+    stored: set[tuple[str, int, int]] = field(default_factory=set)  # places whose words are known
+    updated: bool = False  # by an atomic function
     is_open: bool = False  # something may be written that is not known
+
+    @property
+    def is_private(self) -> bool:
+        """Whether no thread stores what another reads: a place that does not where its words are known never does."""
+        own = all(word in self.read and self.read[word][1] == thread for word, thread in self.written.items())
+        return own and not self.is_open and not (self.updated and self.written)
+
+    def access(
+        self,
+        span: Span,
+        kind: AccessKind,
+        size: int,
+        pointer: Value,
+        where: tuple[int, Pattern] | None,
+        position: Position,
+        *,
+        certain: bool,
+    ) -> None:
+        if where is None or pointer.basis != EXACT or pointer.soft:
+            self.is_open = self.is_open or (kind is AccessKind.STORE and span.key not in self.stored)
+            return
+        first, pattern = where
+        words = [
+            ((position.block, position.warp * WARP + lane), (first + offset + word) // 4)
+            for lane, offset in enumerate(pattern.offsets)
+            if offset is not None
+            for word in range(0, size, 4)
+        ]
+        self.updated = self.updated or kind is AccessKind.ATOMIC
+        if kind is AccessKind.STORE:
+            self.stored.add(span.key)
+            for thread, word in words:
+                self.written[word] = thread if self.written.get(word, thread) == thread else _MANY
+        elif certain:
+            for thread, word in words:
+                if word not in self.written:
+                    self.read.setdefault(word, (span, thread))
+
+    def unwritten(self, launch: int) -> Iterator[UnwrittenRead]:
+        """One for each place."""
+        said: set[tuple[str, int, int]] = set()
+        for word, (span, thread) in sorted(self.read.items()):
+            if self.written.get(word, thread) == thread and span.key not in said:
+                said.add(span.key)
+                yield UnwrittenRead(span, self.region.name, self.region.space, launch, *thread, 4 * word)
 
 
 @dataclass(slots=True)
 class BlockMemory:
-    """What a block's warps do to its shared arrays, word by word."""
+    """What a block's warps do to its shared arrays, and all warps to what the host left unfilled, word by word."""
 
     block: Dim3 | None = None
     warps: int = 0  # that were followed to their end
     arrays: dict[int, _Array] = field(default_factory=lambda: {})
+    unfilled: dict[int, _Array] = field(default_factory=lambda: {})
     is_open: bool = False
 
     def begin_block(self, block: Dim3) -> None:
@@ -57,45 +107,33 @@ class BlockMemory:
         position: Position,
         *,
         certain: bool,
+        apart: bool,
     ) -> None:
         """A request of a warp; one whose address is not known is nowhere. It is `certain` where the warp is sure to
-        make it."""
+        make it; `apart` where it does at the sizes that are taken, and has met no other threads before."""
         region = pointer.region
         if region is None:
             self.is_open = self.is_open or kind is not AccessKind.LOAD
         elif region.space is Space.SHARED:
             array = self.arrays.setdefault(id(region), _Array(region))
-            if where is None or pointer.basis != EXACT or pointer.soft:
-                array.is_open = array.is_open or kind is AccessKind.STORE
-                return
-            first, pattern = where
-            words = [
-                (lane, (first + offset + word) // 4)
-                for lane, offset in enumerate(pattern.offsets)
-                if offset is not None
-                for word in range(0, size, 4)
-            ]
-            if kind is AccessKind.STORE:
-                for lane, word in words:
-                    thread = position.warp * WARP + lane
-                    array.written[word] = thread if array.written.get(word, thread) == thread else _MANY
-            elif certain:
-                for lane, word in words:
-                    if word not in array.written:
-                        array.read.setdefault(word, (span, position.warp * WARP + lane))
+            array.access(span, kind, size, pointer, where, position, certain=certain)
+        elif region.unfilled:
+            array = self.unfilled.setdefault(id(region), _Array(region))
+            reads = apart and not (kind is AccessKind.ATOMIC and _OVERWRITES.search(span.text))
+            array.access(span, kind, size, pointer, where, position, certain=reads)
 
-    def unwritten(self, source: Source, kernel: Node, warps: int, launch: int) -> Iterator[UnwrittenRead]:
-        """One for each array and place, of a block of so many warps."""
-        if self.block is None or self.is_open or self.warps < warps:
-            return
-        said: set[tuple[str, int, int]] = set()
-        for array in self.arrays.values():
-            if array.is_open or not _is_plain(source, kernel, array.region.name):
-                continue
-            for word, (span, thread) in sorted(array.read.items()):
-                if array.written.get(word, thread) == thread and span.key not in said:
-                    said.add(span.key)
-                    yield UnwrittenRead(span, array.region.name, launch, self.block, thread, 4 * word)
+    def in_block(self, source: Source, kernel: Node, warps: int, launch: int) -> Iterator[UnwrittenRead]:
+        """Of shared memory, in a block of so many warps."""
+        if not self.is_open and self.warps >= warps:
+            for array in self.arrays.values():
+                if not array.is_open and _is_plain(source, kernel, array.region.name):
+                    yield from array.unwritten(launch)
+
+    def in_grid(self, launch: int) -> Iterator[UnwrittenRead]:
+        """Of global memory, in all blocks that were begun."""
+        for array in self.unfilled.values():
+            if array.is_private:
+                yield from array.unwritten(launch)
 
 
 def _is_plain(source: Source, kernel: Node, name: str) -> bool:

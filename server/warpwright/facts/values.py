@@ -52,7 +52,7 @@ LANE_BITS = tuple(1 << lane for lane in range(WARP))
 @dataclass(frozen=True, slots=True, eq=False)
 class Region:
     """A piece of memory that does not overlap others: what one pointer parameter points to, one shared array. `bytes`
-    is its size where the text gives it."""
+    is its size where the text gives it; `unfilled` is memory of cudaMalloc that the host hands over as it is."""
 
     name: str
     space: Space
@@ -60,6 +60,7 @@ class Region:
     place: Location = None  # the variable that a pointer to local memory points to
     parts: tuple[Region, ...] = ()  # of one that stands for several: what a pointer may point to
     bytes: int | None = None
+    unfilled: bool = False
 
 
 APART = 1 << 40

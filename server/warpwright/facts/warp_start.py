@@ -53,7 +53,9 @@ def argument(parameter: ir.FunctionParameter, extent: int, index: int, site: Lau
     if kind.kind == "pointer":
         target = kind.to or UNKNOWN_TYPE
         size = site.allocated[index] if site is not None and index < len(site.allocated) else None
-        return Value(0, kind, 0, 0, False, Region(parameter.name, Space.GLOBAL, target, bytes=size))
+        unfilled = site is not None and index in site.unfilled
+        region = Region(parameter.name, Space.GLOBAL, target, bytes=size, unfilled=unfilled)
+        return Value(0, kind, 0, 0, False, region)
     if kind.kind == "struct":
         return _struct_argument(parameter.name, kind, extent)
     if kind.is_integer:

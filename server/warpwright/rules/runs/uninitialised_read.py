@@ -49,10 +49,12 @@ void run(const float *host) {
 
 ## Limits
 
-- From the text only reads of shared memory are reported that no thread of the block writes, or the same one later: of
+- From the text, of shared memory only reads are reported that no thread of the block writes, or the same one later: of
   arrays that are only subscripted, at a launch whose block the text gives, where all of its accesses follow from it.
+- From the text, of global memory: what a launch reads before the threads meet, and no other thread writes, of memory
+  that the host function allocates and hands to this launch first.
 - The others are found by a run: `warpwright check --profile`, or a profile in the editor. A run shows one launch on
-  made-up values; where threads miss a barrier, what is read behind it is not judged.
+  made-up values; where threads may miss a barrier, what is read behind it is not judged.
 - Of global memory, arrays that the kernel only writes before the launch's own stores. There is no fix to press.
 """
 
@@ -60,7 +62,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Kernel
+from warpwright.facts.model import Kernel, Space
 from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.faults import of_runs
@@ -72,7 +74,8 @@ severity = Severity.ERROR
 def check(kernel: Kernel) -> Iterator[Finding]:
     read = list(_read(kernel))
     yield from read
-    if not any(fault.kind == FaultKind.BARRIER_NOT_REACHED and len(fault.threads) > 1 for fault in kernel.faults):
+    parted = any(fault.kind == FaultKind.BARRIER_NOT_REACHED and len(fault.threads) > 1 for fault in kernel.faults)
+    if not parted and not any(barrier.divergent for barrier in kernel.barriers):
         yield from of_runs(kernel, FaultKind.UNINITIALISED_READ, told=read)
 
 
@@ -81,12 +84,10 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
         launch = launch_of(kernel, read.launch)
         if launch is None:
             continue
+        who = "nothing has written" if read.space is Space.SHARED else "neither the host nor the kernel has written"
         yield Finding(
             span=read.span,
-            message=(
-                f"Thread {read.thread} reads byte {read.address} of {read.array}, which nothing has written; "
-                f"{block_of(launch)}."
-            ),
+            message=f"Thread {read.thread} reads byte {read.address} of {read.array}, which {who}; {block_of(launch)}.",
             evidence={"array": read.array, "byte": read.address, "thread": read.thread, **launch_evidence(launch)},
             related=launch_related(launch),
         )
