@@ -35,9 +35,9 @@ def run_changed(sample: str, *edits: tuple[str, str], goal: str = "speed") -> Re
     return verify(source, Source(source.path, text.encode()), goal=goal)
 
 
-def run_texts(folder: Path, original: str, candidate: str) -> Report:
+def run_texts(folder: Path, original: str, candidate: str, goal: str = "speed") -> Report:
     path = str(folder / "a.cu")
-    return verify(Source(path, original.encode()), Source(path, candidate.encode()))
+    return verify(Source(path, original.encode()), Source(path, candidate.encode()), goal=goal)
 
 
 def copying(statement: str) -> str:
@@ -219,6 +219,31 @@ def test_where_the_original_is_at_fault_the_shape_proves_nothing() -> None:
     assert report.status is Status.NOT_RUN
     assert "the original is not sound here" in report.reason
     assert not report.cases
+
+
+def test_a_fix_of_what_the_original_does_wrong_in_every_run_is_cured(tmp_path: Path) -> None:
+    races = """__global__ void turn(float *out, const float *in) {
+    __shared__ float s[64];
+    s[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+void host(const float *given) {
+    float *in, *out;
+    cudaMalloc(&in, 64 * sizeof(float));
+    cudaMalloc(&out, 64 * sizeof(float));
+    cudaMemcpy(in, given, 64 * sizeof(float), cudaMemcpyHostToDevice);
+    turn<<<1, 64>>>(out, in);
+}
+"""
+    waits = races.replace("    out[", "    __syncthreads();\n    out[")
+    fixed = run_texts(tmp_path, races, waits, goal="fix")
+    assert fixed.status is Status.CURED and acceptable(fixed, "fix") and not acceptable(fixed, "speed")
+    assert run_texts(tmp_path, races, waits).status is Status.NOT_RUN
+    for other in (
+        waits.replace("out[", "if (threadIdx.x & 1) out["),
+        races.replace("63 - threadIdx.x", "threadIdx.x ^ 32"),
+    ):
+        assert not acceptable(run_texts(tmp_path, races, other, goal="fix"), "fix")
 
 
 def test_sizes_at_which_the_original_waits_for_ever_are_not_covered(tmp_path: Path) -> None:

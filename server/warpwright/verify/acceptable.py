@@ -13,9 +13,9 @@ def acceptable(report: Report, goal: str) -> bool:
 
     Never where it is wrong, unsafe, does not compile or end, was not run, or a GPU timed it as slower. Where speed was
     asked for and a GPU ran it, only where it is faster. Where nothing was timed (it was emulated or recorded) and found
-    correct, where what it was to cure is gone and nothing new was found. Not run, and offered for what it is, may be
-    one thing alone: a fix that compiles and is clean, of a text that nvcc rejects and that nothing can be compared
-    with.
+    correct, where what it was to cure is gone and nothing new was found. Not compared, and offered for what it is, may
+    be a fix alone, one that compiles and is clean: of a text that nvcc rejects, or that did wrong in every run where
+    the fix does not.
     """
     clean = report.reached(Level.ANALYSED) and not report.new_findings and report.finding_gone is not False
     saves = goal != "memory" or _saves_memory(report)
@@ -23,6 +23,8 @@ def acceptable(report: Report, goal: str) -> bool:
         return False
     if report.status is Status.NOT_RUN:
         return goal == "fix" and report.not_run_because == ORIGINAL_REJECTED and clean
+    if report.status is Status.CURED:
+        return goal == "fix" and clean
     if report.status is Status.FASTER:
         return (goal == "speed" or clean) and saves
     if report.status in (Status.CORRECT, Status.INCONCLUSIVE):

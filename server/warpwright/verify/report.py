@@ -30,12 +30,14 @@ class Status(StrEnum):
     """The last word on a candidate.
 
     not-run: it was not run, for the `reason` given; what was found out before that stands in the report's other parts.
+    cured: of a fix: the original does wrong in every run, so that there is nothing to compare with, and it in none.
     """
 
     FASTER = "faster"
     SLOWER = "slower"
     INCONCLUSIVE = "inconclusive"
     CORRECT = "correct"
+    CURED = "cured"
     WRONG = "wrong"
     UNSAFE = "unsafe"
     DOES_NOT_COMPILE = "does-not-compile"
@@ -289,6 +291,8 @@ class Report:
         'correct (emulator), predicted 1.8x (H200), not timed'
         >>> Report(Status.CORRECT, backend="same device code").badge()
         'correct (same device code)'
+        >>> Report(Status.CURED, backend="emulator").badge()
+        'cured (emulator), results not compared'
         >>> Report(Status.CORRECT, backend="recorder").badge()
         'correct (recorder), not timed'
         >>> speed = Speed({"n": 4096}, 190.0, 100.0, 1.9, (1.86, 1.93))
@@ -312,6 +316,8 @@ class Report:
         if self.status is Status.CORRECT:
             predicted = f", predicted {self.predicted.speedup:.1f}x ({self.predicted.gpu})" if self.predicted else ""
             return f"correct ({self._gpu()})" + (f"{predicted}, not timed" if self.backend in UNTIMED else "")
+        if self.status is Status.CURED:
+            return f"cured ({self._gpu()}), results not compared"
         return str(self.status).replace("-", " ")
 
     def with_program(self, outcome: ProgramOutcome) -> Report:

@@ -46,6 +46,8 @@ class Observed:
     launches: list[str] = field(default_factory=lambda: [])
     work: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: {})
     """Of each side, the fields of `facts.work.Work`; empty where nothing was counted."""
+    cured: list[bool] = field(default_factory=lambda: [])
+    """Of each time that the original did wrong, whether the candidate does not."""
 
 
 def observe(
@@ -189,6 +191,7 @@ def _attempt(
                     _beyond_the_candidate(observed, event["shape"], event["reason"])
                     return None
                 case "unsupported":
+                    observed.cured.append(event.get("cured", False))
                     why = guessed_launch(failure_in(event), event["shape"], original) or event["reason"]
                     if event.get("distribution") in KINDS:
                         observed.notes.append(f"{event['distribution']} values were left out: {why}")

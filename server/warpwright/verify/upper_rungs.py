@@ -172,6 +172,9 @@ def _emulate(
         return replace(base, reason=base.reason or f"{lacking}{error}", not_run_because=because)
     notes = (*base.notes, *plan.request["notes"])
     report = _observed(replace(base, backend=EMULATOR, environment=ran_on, notes=notes), observed)
+    if claim.goal == "fix" and report.status is Status.NOT_RUN and observed.cured and all(observed.cured):
+        reason = "The original does wrong in every run, so that its results say nothing, and the candidate in none."
+        return replace(report, status=Status.CURED, reason=reason, not_run_because="")
     if report.status is not Status.CORRECT or claim.goal == "reference":
         return report
     return replace(report, predicted=predicted(observed.work, plan.problems, report.compilation))

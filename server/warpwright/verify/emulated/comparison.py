@@ -100,6 +100,8 @@ THREAD_STEPS = 256
 LAUNCH_STEPS = 20_000
 """What a launch costs in lane-steps beyond those of its threads, where a side makes several."""
 
+_RACES = frozenset({FaultKind.SHARED_RACE, FaultKind.GLOBAL_RACE, FaultKind.MISSING_SYNCWARP})
+"""What an original may do wrong and yet run to its end."""
 _ORDERS = (None, 1)
 """Of the first and of the second run: in what order lanes add floats to one word (see `emulator.launch.run`)."""
 
@@ -491,10 +493,12 @@ class Comparison:
         if stopped := stops_alone(own[0], theirs[0]):
             return unsafe(stopped)
         if fault := own[0].fault() or own[1].fault():
-            cured = "" if theirs[0].faults else "; the candidate does not do that"
+            cured = not (theirs[0].faults or theirs[1].faults)
+            told = said(fault) + ("; the candidate does not do that" if cured else "")
             if guessed := self._guesses_behind(fault, index):
-                return unsupported(not_reconstructed(said(fault) + cured, guessed))
-            return unsupported(f"the original is not sound here: {said(fault)}{cured}")
+                return unsupported(not_reconstructed(told, guessed))
+            cured = cured and (not _RACES.issuperset(own[0].kinds) or self._write_alike(own, theirs))
+            return unsupported(f"the original is not sound here: {told}", cured=cured)
         if changed := own[0].changed_inputs:
             return unsupported(f"the original is not sound here: it changes its input {changed[0]}")
         if changed := theirs[0].changed_inputs:
@@ -502,6 +506,18 @@ class Comparison:
         case = self.cases[index][0]
         given = arguments_of(self.original.problem, case, distribution, self.seed_of(index, salt), change=change)
         return self._judged(own, theirs, distribution, Moved(original), case, arrays_of(given))
+
+    def _write_alike(self, own: Sequence[Ran], theirs: Sequence[Ran]) -> bool:
+        """Whether both sides write the same elements."""
+
+        def wrote(runs: Sequence[Ran], name: str, role: str) -> Any:
+            return written_of([ran.outputs[name] for ran in runs], role)
+
+        return all(
+            equal_bits(wrote(own, output.name, role), wrote(theirs, output.name, role))
+            for output, role in outputs_of(self.original.problem)
+            if all(output.name in ran.outputs for ran in (*own, *theirs))
+        )
 
     def _judged(
         self,

@@ -24,8 +24,10 @@ def case_event(differences: Sequence[Difference], why: str, *, spread: bool, sam
     }
 
 
-def unsupported(reason: str) -> Event:
-    return {"event": "unsupported", "reason": reason}
+def unsupported(reason: str, *, cured: bool = False) -> Event:
+    """The event of a shape at which the original proves nothing; `cured` where it does wrong there and the candidate
+    does not."""
+    return {"event": "unsupported", "reason": reason, "cured": cured}
 
 
 def unsafe(reason: str) -> Event:
