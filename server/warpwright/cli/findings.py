@@ -12,9 +12,10 @@ from warpwright.cli.inputs import Compiled, Resources
 from warpwright.cuda.extension.near import unit_near
 from warpwright.editor.promised import promised
 from warpwright.facts.compiled import with_compiled
-from warpwright.facts.model import Program, Space
+from warpwright.facts.model import Kernel, Space
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.registry import gathered, run_rules
+from warpwright.rules.folding import gathered
+from warpwright.rules.registry import run_rules
 from warpwright.syntax.encoding import encoded, units
 from warpwright.syntax.source import SourceError, Span, read_source
 
@@ -44,6 +45,7 @@ class Row:
     fixes: tuple[tuple[str, str, bool], ...]  # rewrite, title, safe
     related: tuple[tuple[Place, str], ...]
     gain: float | None = None  # the estimated share of the kernel's time
+    launched: bool = False  # whether a launch was read that it holds for
 
     def to_json(self) -> dict[str, object]:
         """The contract of `warpwright check --format json`."""
@@ -101,7 +103,7 @@ def check_file(
     except SourceError as error:
         return Checked(path, failure=str(error))
     try:
-        program = compiled.program(source)
+        program = compiled.unit(source)
         if profiled:
             from warpwright.editor.profile.store import load_profiles
             from warpwright.facts.profiled import with_profiles
@@ -113,19 +115,22 @@ def check_file(
         settings = compiled.settings(source)
         chosen = (select or settings.select, ignore or settings.ignore, settings.severities)
         found = run_rules(program, *chosen, unit_near(source))
-        rows = tuple(_row(finding) for finding in gathered(promised(program, found)))
+        is_whole = program.source is source
+        own = [each for each in found if is_whole or each.span.path == source.path]
+        rows = tuple(_row(finding) for finding in gathered(promised(program, own, source)))
     except Exception as error:
         return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")
-    accesses, uncounted = _evaluated(program)
-    covered = tuple(program.sources)
+    covered = tuple(program.sources) if is_whole else (source.path,)
+    kernels = [kernel for kernel in program.defined_kernels if is_whole or kernel.span.path == source.path]
+    accesses, uncounted = _evaluated(kernels)
     said = compiled.warnings(source)
-    return Checked(path, rows, len(program.defined_kernels), covered, said, accesses=accesses, uncounted=uncounted)
+    return Checked(path, rows, len(kernels), covered, said, accesses=accesses, uncounted=uncounted)
 
 
-def _evaluated(program: Program) -> tuple[int, Counter[str]]:
+def _evaluated(kernels: Iterable[Kernel]) -> tuple[int, Counter[str]]:
     """How many places access global or shared memory, and of how many no launch says what they cost, by the reason."""
     places: dict[object, str] = {}
-    for access in (a for kernel in program.kernels for a in kernel.accesses if a.space in (Space.GLOBAL, Space.SHARED)):
+    for access in (a for kernel in kernels for a in kernel.accesses if a.space in (Space.GLOBAL, Space.SHARED)):
         key = access.span.key, access.kind
         reason = access.why if access.transactions is None and not access.joined else ""
         places[key] = min(places.get(key, reason), reason)
@@ -133,13 +138,13 @@ def _evaluated(program: Program) -> tuple[int, Counter[str]]:
 
 
 def unique(rows: Iterable[Row]) -> list[Row]:
-    """Sorted by place; what several files say about one header stands once, and what the file that launches its kernels
-    says about it stands instead of what an assumed launch gave."""
-    rows = list(rows)
-    launched = {(row.place, row.rule) for row in rows if row.related}
+    """Sorted by place; what several files say about one header stands once, with the fix that one of them has, and what
+    the file that launches its kernels says about it stands instead of what an assumed launch gave."""
+    rows = sorted(rows, key=lambda row: not row.fixes)
+    launched = {(row.place, row.rule) for row in rows if row.launched}
     found: dict[tuple[object, ...], Row] = {}
     for row in rows:
-        if row.related or (row.place, row.rule) not in launched:
+        if row.launched or (row.place, row.rule) not in launched:
             found.setdefault((row.place, row.rule, row.message), row)
     return sorted(found.values(), key=lambda r: (r.place.file, r.place.line, r.place.column, r.rule, r.message))
 
@@ -191,6 +196,7 @@ def _row(finding: Finding) -> Row:
         fixes=tuple((fix.rewrite, fix.title, fix.safe) for fix in finding.fixes),
         related=tuple((_place(related.span), related.message) for related in finding.related),
         gain=round(finding.gain, 4) if finding.gain is not None else None,
+        launched=any(not related.alike for related in finding.related),
     )
 
 

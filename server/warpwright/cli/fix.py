@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -57,9 +58,10 @@ def command(
     fixed: list[Fixed] = []
     said: set[str] = set()
 
-    def findings(program: Program) -> list[Finding]:
+    def findings(path: str, program: Program) -> list[Finding]:
         settings = compiled.settings(program.source)
-        return run_rules(program, rules or settings.select, settings.ignore, settings.severities)
+        found = run_rules(program, rules or settings.select, settings.ignore, settings.severities)
+        return [each for each in found if path in (each.span.path, program.source.path)]
 
     with stop_on_ctrl_c() as is_cancelled:
         for path in (*inputs.named, *inputs.walked):
@@ -73,7 +75,8 @@ def command(
             for warning in set(compiled.warnings(source)) - said:
                 say_warning(warning)
                 said.add(warning)
-            reading = Reading(compiled.program, findings, nvcc_flags(compiled, source), compiled.arch)
+            whole = compiled.unit(source).source
+            reading = Reading(compiled.unit, partial(findings, source.path), nvcc_flags(compiled, whole), compiled.arch)
             with progress_line() as progress:
                 told = silent if output == "json" else say_made
                 one = fix_source(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from warpwright.cli.terminal import CannotRun, say_note, say_warning
 from warpwright.cuda.extension.near import is_of_extension
 from warpwright.cuda.extension.unit import is_script
 from warpwright.editor.analysis import compiled_as, compiler_options, options_refused
+from warpwright.editor.includers import includer_of
 from warpwright.editor.project import project_of
 from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
@@ -24,7 +26,7 @@ from warpwright.rules.base import Severity
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.encoding import invalid_utf8_offset
 from warpwright.syntax.flags import parse_flags
-from warpwright.syntax.source import Source, SourceError, read_include, read_source
+from warpwright.syntax.source import Source, SourceError, include_reader, read_include, read_source
 from warpwright.toolchain.compile_commands import CompileFlags, compile_flags, merged
 
 SUFFIXES = (".cu", ".cuh")
@@ -92,6 +94,17 @@ class Compiled:
             return Program(source, {source.path: source}, (), self.assumptions(source))
         reader = partial(read_include, folders=self.include_folders(source))
         return analyze(source, reader, self.assumptions(source))
+
+    def unit(self, source: Source) -> Program:
+        """The program of the file that includes this one, where there is one: as a part of that it is compiled."""
+        found = includer_of(Source(_absolute(source), source.data), {})
+        if found is None:
+            return self.program(source)
+        path = found.path if Path(source.path).is_absolute() else os.path.relpath(found.path)
+        whole = Source(path, found.data)
+        reader = include_reader({_absolute(source): source, source.path: source}, self.include_folders(whole))
+        program = analyze(whole, reader, self.assumptions(whole))
+        return program if program.sources.get(source.path) is source else self.program(source)
 
     def settings(self, source: Source) -> Settings:
         """The settings of the project that the file is in, for the architecture of the command line."""

@@ -110,7 +110,7 @@ Action = QuickFix | Suppression | RuleCommand | KernelCommand | CommentCommand
 
 def actions(analysis: Analysis, start: int, end: int) -> tuple[Action, ...]:
     """What can be done about bytes [start, end) of the document: fixes, silencing, the rule's page, commands."""
-    here = [f for f in analysis.findings_here() if f.span.start <= end and start <= f.span.end]
+    here = [f for f in analysis.findings_here() if any(at.start <= end and start <= at.end for at in f.places)]
     fixes = [fix for finding in here for fix in _quick_fixes(analysis, finding)]
     suppressions = [s for finding in here if (s := suppression(analysis.source, finding)) is not None]
     unique = {(s.title, s.edit): s for s in suppressions}

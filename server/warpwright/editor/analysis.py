@@ -19,7 +19,8 @@ from warpwright.facts.compiled import with_compiled
 from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.unit import IncludeReader
 from warpwright.rules.base import Finding
-from warpwright.rules.registry import gathered, run_rules
+from warpwright.rules.folding import gathered
+from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile_commands import CompileFlags, compile_flags, merged

@@ -54,7 +54,8 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a text of the file is read: its program, the findings that are to be fixed, and how it is compiled."""
+    """How a text of the file is read: its program, which may be of a file that includes it, the findings that are to be
+    fixed, and how it is compiled."""
 
     program: Callable[[Source], Program]
     findings: Callable[[Program], Iterable[Finding]]
@@ -131,7 +132,8 @@ def _step(
     if is_cancelled():
         raise CancelledError
     program = reading.program(source)
-    answer = answers(program)
+    answer = answers(program, source)
+    unit = program.source if program.source.path != source.path else None
     fixes = [each for each in _fixes(reading.findings(program)) if each[2].safe or unsafe]
     for batch in _batches(program, fixes, answer, tried.refused):
         if is_cancelled():
@@ -142,7 +144,7 @@ def _step(
             tried.count += 1
             first = batch[0]
             progress(f"{source.path}:{first.finding.span.line}: {first.fix.title}", None)
-            report = _verified(source, candidate, first, reading, progress, is_cancelled)
+            report = _verified(source, candidate, unit, first, reading, progress, is_cancelled)
         if reason := _refusal(report, goal_of(batch[0].fix.rewrite)):
             tried.reports[candidate.data] = report
             if len(batch) == 1:
@@ -202,6 +204,7 @@ def _joined(batch: Iterable[_Proposed]) -> list[TextEdit]:
 def _verified(
     source: Source,
     candidate: Source,
+    unit: Source | None,
     first: _Proposed,
     reading: Reading,
     progress: Progress,
@@ -217,6 +220,7 @@ def _verified(
         is_cancelled=is_cancelled,
         arch=reading.arch,
         flags=reading.flags,
+        unit=unit,
     )
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from warpwright.cuda.extension.entries import is_extension
 from warpwright.cuda.project import files_that_launch
-from warpwright.editor.includers import included_by
 from warpwright.facts.elsewhere import in_project
 from warpwright.facts.model import Basis, Kernel, Program
 from warpwright.missing import Missing
@@ -37,17 +36,18 @@ LEAST_SHARE = 0.05
 Answer = Callable[[Finding, Fix], Rewrite | Declined]
 
 
-def promised(program: Program, findings: Iterable[Finding]) -> list[Finding]:
+def promised(program: Program, findings: Iterable[Finding], file: Source | None = None) -> list[Finding]:
     """The findings with those fixes alone that apply, each with the title and the safety that its rewrite gives it."""
-    answer = answers(program)
+    answer = answers(program, file)
     return [replace(each, fixes=tuple(_applicable(answer, each))) for each in findings]
 
 
-def answers(program: Program) -> Answer:
-    """Answers with the edit that cures a finding, or with why there is none that could be verified. Reads the project's
-    files; what it learns of a kernel is kept for its other findings."""
+def answers(program: Program, file: Source | None = None) -> Answer:
+    """Answers with the edit of `file` that cures a finding, or with why there is none that could be verified. The file
+    is the program's, or one that it includes. Reads the project's files; what it learns of a kernel is kept for its
+    other findings."""
+    fixed = file or program.source
     unread = unread_include(program)
-    whole = included_by(program.source) if not any(k.launches and k.launches[0].span for k in program.kernels) else None
 
     @cache
     def launched(name: str) -> Kernel | None:
@@ -80,16 +80,14 @@ def answers(program: Program) -> Answer:
         kernel = launched(finding.kernel)
         if kernel is None:
             return Declined(fix.rewrite, f"The kernel {finding.kernel} is not defined here.")
-        if whole is not None:
-            return Declined(fix.rewrite, f"{program.source.path} is compiled as a part of {whole.name}.")
         if unread:
             return Declined(fix.rewrite, f"The header at {unread} is not found, so nothing compiles.")
         made = propose(fix.rewrite, kernel, finding.span)
         if isinstance(made, Declined):
             return made
-        if reason := _unlike(program.source, made):
+        if reason := _unlike(fixed, made):
             return Declined(fix.rewrite, reason)
-        if made.source.path != program.source.path:
+        if made.source.path != fixed.path:
             return Declined(fix.rewrite, f"It edits {made.source.path}; fix that file.")
         if not writes_device_code(made, kernel):
             return made

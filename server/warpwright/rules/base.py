@@ -48,17 +48,20 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that explains a finding, such as the launch that fixes the block's shape."""
+    """Another place that explains a finding, such as the launch that fixes the block's shape. `alike`: one where the
+    rule finds the same."""
 
     span: Span
     message: str
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One defect at one place. A rule fills what it knows; `run_rules` sets `rule`, and `severity` unless given.
 
-    `gain` is the share of the kernel's time that an ideal cure would save, None where nothing tells it.
+    `gain` is the share of the kernel's time that an ideal cure would save, None where nothing tells it. `array` is what
+    is accessed: what a rule says of one in one loop nest has one cause (`folding`).
     """
 
     span: Span
@@ -70,6 +73,12 @@ class Finding:
     severity: Severity | None = None
     rule: str = ""
     kernel: str = ""
+    array: str = ""
+
+    @property
+    def places(self) -> tuple[Span, ...]:
+        """Where it shows."""
+        return (self.span, *(each.span for each in self.related if each.alike))
 
     @property
     def headline(self) -> str:

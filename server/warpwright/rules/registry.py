@@ -75,20 +75,6 @@ def run_rules(
     return sorted(found.values(), key=_place)
 
 
-def gathered(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings as they are shown: of a rule that says so, one for all that it found in a file."""
-    rules = {rule.name: rule.together for rule in all_rules() if rule.together is not None}
-    shown: list[Finding] = []
-    of_files: dict[tuple[str, str], list[Finding]] = {}
-    for each in findings:
-        if each.rule in rules:
-            of_files.setdefault((each.rule, each.span.path), []).append(each)
-        else:
-            shown.append(each)
-    shown += [rules[rule](group) for (rule, _), group in of_files.items()]
-    return sorted(shown, key=_place)
-
-
 def _place(finding: Finding) -> tuple[str, int, int, str]:
     return finding.span.path, finding.span.start, finding.span.end, finding.rule
 

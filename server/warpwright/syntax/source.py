@@ -358,8 +358,9 @@ def read_include(from_path: str, name: str, folders: Sequence[str] = ()) -> Sour
     """The file that `#include "name"` in `from_path` means; None where it is not there or cannot be read.
 
     Looked for beside it, then in `folders` (the compiler's `-I`), then where projects keep what their build files would
-    name: in the folders around it and their `include`, `inc` and `src`; last in all folders beside it, where only one
-    holds such a file. A name in angle brackets is looked for in `folders` first, and the C library's nowhere else.
+    name: in the folders around it and their `include`, `inc` and `src`; last in all folders beside it and, up to the
+    root of its checkout, beside those, where only one holds such a file. A name in angle brackets is looked for in
+    `folders` first, and the C library's nowhere else.
     """
     plain = name.strip("<>")
     folder = Path(from_path).parent
@@ -385,7 +386,8 @@ def _in_project(folder: Path, name: str) -> Path | None:
         for base in _HEADER_FOLDERS:
             if is_file(parent / base / name):
                 return parent / base / name
-    for parent in around[:2]:
+    root = next((at for at, parent in enumerate(around) if (parent / ".git").exists()), 1)
+    for parent in around[: max(root, 1) + 1]:
         beside = [sub / name for sub in _folders_in(parent) if is_file(sub / name)]
         if len(beside) == 1:
             return beside[0]

@@ -117,6 +117,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             said.add(access.array)
         yield Finding(
             span=access.span,
+            array=access.array or "",
             message=(
                 f"{number(excess)}-way bank conflict on {code(access.expression)}: {per_request(access, 'wavefront')}"
                 f"{because(launch, access.basis, access.why)}\n{_advice(kernel, access, array, merged)}"

@@ -76,6 +76,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         said.add(access.array)
         yield Finding(
             span=access.span,
+            array=access.array or "",
             message=(
                 f"{says}\nConstant memory is for uniform loads; keep `{access.array}` in shared or global memory."
             ),

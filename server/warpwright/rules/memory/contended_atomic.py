@@ -99,6 +99,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         lanes = f"{'up to ' if access.thinned else ''}{number(access.active_lanes)} lanes"
         yield Finding(
             span=access.span,
+            array=access.array or "",
             message=(
                 f"Contended atomic on `{access.array}`: {lanes} of a warp serialize on {_addresses(access)}"
                 f"{because(launch, access.basis, _why(access))}\n{_ADVICE}"

@@ -106,6 +106,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         own_text = access.span.source is kernel.source and kernel.span.start <= access.span.start < kernel.span.end
         yield Finding(
             span=access.span,
+            array=access.array or "",
             message=_message(access, reason, bool(sums)),
             severity=Severity.HINT if access.iterations < FEW else severity,
             gain=without_repeats(kernel, access),

@@ -101,6 +101,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             said.add(access.array)
         yield Finding(
             span=access.span,
+            array=access.array or "",
             message=(
                 f"Uncoalesced {access.kind.value} {code(access.expression)}: {per_request(access, 'sector')}"
                 f"{because(launch, access.basis, access.why)}\n{_advice(kernel, cached)}"
