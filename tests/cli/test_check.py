@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -363,3 +365,26 @@ def test_findings_by_what_they_are_worth(folder: Path) -> None:
     table = run_command("check", "conflict.cu", "--statistics", cwd=folder).stdout
     assert table.splitlines()[1].split()[::3] == ["1", "bank-conflict"]
     assert run_command("check", "conflict.cu", "--min-gain", "99", "--sort", "gain", cwd=folder).status == 0
+
+
+def test_a_change_is_checked_as_long_as_one_watches(folder: Path) -> None:
+    ran = subprocess.Popen(
+        [*COMMAND, "check", "--watch", "clean.cu"], cwd=folder, env=environment(), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    end = threading.Timer(60, ran.kill)
+    end.start()
+    try:
+        assert ran.stdout is not None
+        lines = iter(ran.stdout.readline, "")
+        assert "No findings in 1 file" in next(lines)
+        assert next(lines) == "note: watching 1 file; Ctrl-C ends it\n"
+        (folder / "clean.cu").write_text(CONFLICT, encoding="utf-8")
+        assert any("warning[bank-conflict]" in line for line in lines)
+        assert any("watching 1 file" in line for line in lines)
+        ran.send_signal(signal.SIGINT)
+        assert ran.wait(20) == 130
+    finally:
+        end.cancel()
+        ran.kill()
+        ran.communicate()

@@ -49,6 +49,21 @@ def test_every_finding_of_a_file_in_one_go(tmp_path: Path) -> None:
     assert run_command("check", "a.cu", "--format", "json", cwd=tmp_path).json == []
 
 
+def test_a_file_that_another_one_includes(tmp_path: Path) -> None:
+    """It would not compile alone: `SIZE` is the other's."""
+    at = CONFLICT.index("void launch")
+    (tmp_path / "tile.cu").write_text(CONFLICT[:at].replace("[32][32]", "[SIZE][SIZE]"), encoding="utf-8")
+    main = '#define SIZE 32\n#include "tile.cu"\n' + CONFLICT[at:]
+    (tmp_path / "main.cu").write_text(main, encoding="utf-8")
+    (row,) = run_command("check", "tile.cu", "--format", "json", cwd=tmp_path).json
+    assert (row["file"], row["rule"], bool(row["fixes"])) == ("tile.cu", "bank-conflict", True)
+    assert run_command("check", ".", "--format", "json", cwd=tmp_path).json == [row]
+    ran = run_command("fix", "tile.cu", "--write", cwd=tmp_path)
+    assert ran.status == 0, ran.stderr
+    assert "[SIZE][SIZE + 1]" in (tmp_path / "tile.cu").read_text(encoding="utf-8")
+    assert (tmp_path / "main.cu").read_text(encoding="utf-8") == main
+
+
 def test_only_the_rules_that_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
     ran = run_command("fix", "a.cu", "--rule", "unchecked-launch", "--write", cwd=tmp_path)

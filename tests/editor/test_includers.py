@@ -48,6 +48,17 @@ def test_what_has_none(tmp_path: Path) -> None:
     assert includer_of(Source("k.cuh", KERNEL), {}) is None
 
 
+def test_a_file_that_another_file_includes(tmp_path: Path) -> None:
+    part, unit = tmp_path / "kernels.cu", tmp_path / "main.cu"
+    part.write_bytes(KERNEL)
+    unit.write_bytes(LAUNCH % b"kernels.cu")
+    found = includer_of(Source(str(part), KERNEL), {})
+    assert found is not None and found.path == str(unit)
+    assert includer_of(Source(str(unit), LAUNCH % b"kernels.cu" + KERNEL), {}) is None
+    unit.write_bytes(LAUNCH % b"other/kernels.cu")
+    assert includer_of(Source(str(part), KERNEL), {}) is None
+
+
 def test_one_that_includes_another_header_of_that_name_is_not_taken(tmp_path: Path) -> None:
     header = Source(str(tmp_path / "k.cuh"), KERNEL)
     for folder, is_read in (("deep", False), (".", True)):

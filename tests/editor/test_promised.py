@@ -73,14 +73,6 @@ def test_nvcc_is_told_where_the_analysis_found_a_header(tmp_path: Path) -> None:
     assert compiler_options(str(path), Settings()) == (f"-I{tmp_path / 'include'}",)
 
 
-def test_a_part_of_another_file_is_not_fixed_alone(tmp_path: Path) -> None:
-    """It need not compile by itself."""
-    kernel, host = COLUMN[: COLUMN.index("void run")], COLUMN[COLUMN.index("void run") :]
-    assert fixes(tmp_path / "kernels.cu", kernel)["bank-conflict"] != []
-    (tmp_path / "main.cu").write_text('#include "kernels.cu"\n' + host, encoding="utf-8")
-    assert fixes(tmp_path / "kernels.cu", kernel)["bank-conflict"] == []
-
-
 def test_a_shape_of_the_block_that_another_file_gives_is_not_guessed(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     kernel, host = COLUMN[: COLUMN.index("void run")], COLUMN[COLUMN.index("void run") :]

@@ -17,11 +17,12 @@ _SECONDS = 0.3
 def watch(once: Callable[[], tuple[int, set[str]]], paths: Sequence[str]) -> int:
     """Until Ctrl-C. `once` gives its exit status and the files that it read; of folders new files count too."""
     while True:
+        before = _stamps(paths, ())
         _, read = once()
-        before = _stamps(paths, read)
-        say_note(f"{len(before)} files are watched; Ctrl-C ends it")
-        while _stamps(paths, read) == before:
-            time.sleep(_SECONDS)
+        if {**_stamps(paths, read), **before} == (now := _stamps(paths, read)):  # nothing changed meanwhile
+            say_note(f"watching {len(now)} file{'' if len(now) == 1 else 's'}; Ctrl-C ends it")
+            while _stamps(paths, read) == now:
+                time.sleep(_SECONDS)
         click.clear()
 
 

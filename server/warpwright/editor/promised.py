@@ -5,30 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
-from warpwright.cuda.extension.entries import is_extension
-from warpwright.cuda.project import files_that_launch
+from warpwright.editor.verifiable import not_compiled, not_included, not_run
 from warpwright.facts.elsewhere import in_project
-from warpwright.facts.model import Basis, Kernel, Program
-from warpwright.missing import Missing
+from warpwright.facts.model import Kernel, Program
 from warpwright.optimize.order import GAINS, UNKNOWN
-from warpwright.problems.infer import find_problem
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import goal_of, propose
 from warpwright.rules.base import Finding, Fix
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source
-from warpwright.toolchain.find import Toolchain, find_toolchain
-
-_SYSTEM = (
-    "usr/include",
-    "usr/local/include",
-    "usr/include/*-linux-gnu",
-    "usr/include/c++/*",
-    "usr/lib/gcc/*/*/include",
-)
 
 LEAST_SHARE = 0.05
 """Of the kernel's time, below which nothing would tell a fix that is for speed from none."""
@@ -47,7 +34,7 @@ def answers(program: Program, file: Source | None = None) -> Answer:
     is the program's, or one that it includes. Reads the project's files; what it learns of a kernel is kept for its
     other findings."""
     fixed = file or program.source
-    unread = unread_include(program)
+    refused = cache(partial(not_compiled, program))
 
     @cache
     def launched(name: str) -> Kernel | None:
@@ -57,8 +44,7 @@ def answers(program: Program, file: Source | None = None) -> Answer:
     @cache
     def not_runnable(name: str) -> str:
         kernel = program.kernel(name)
-        problem = find_problem(program, kernel) if kernel is not None else None
-        return problem.reason if isinstance(problem, Missing) else ""
+        return not_run(program, kernel) if kernel is not None else ""
 
     @cache
     def found_in(name: str) -> list[Finding]:
@@ -80,12 +66,12 @@ def answers(program: Program, file: Source | None = None) -> Answer:
         kernel = launched(finding.kernel)
         if kernel is None:
             return Declined(fix.rewrite, f"The kernel {finding.kernel} is not defined here.")
-        if unread:
-            return Declined(fix.rewrite, f"The header at {unread} is not found, so nothing compiles.")
+        if reason := refused():
+            return Declined(fix.rewrite, reason)
         made = propose(fix.rewrite, kernel, finding.span)
         if isinstance(made, Declined):
             return made
-        if reason := _unlike(fixed, made):
+        if reason := _unlike(fixed, made) or not_included(made):
             return Declined(fix.rewrite, reason)
         if made.source.path != fixed.path:
             return Declined(fix.rewrite, f"It edits {made.source.path}; fix that file.")
@@ -93,7 +79,7 @@ def answers(program: Program, file: Source | None = None) -> Answer:
             return made
         if goal_of(fix.rewrite) == "speed" and finding.gain is not None and finding.gain < LEAST_SHARE:
             return Declined(fix.rewrite, f"It is worth less than {LEAST_SHARE:.0%} of the kernel's time.")
-        lacking = not_runnable(kernel.name) or _guessed_block(kernel) or analysed_again(made, kernel, finding)
+        lacking = not_runnable(kernel.name) or analysed_again(made, kernel, finding)
         return Declined(fix.rewrite, lacking) if lacking else made
 
     return answer
@@ -102,23 +88,6 @@ def answers(program: Program, file: Source | None = None) -> Answer:
 def best_first(fixes: Iterable[Fix]) -> list[Fix]:
     """The fixes of a finding, that which gained most on other kernels first."""
     return sorted(fixes, key=lambda fix: -GAINS.get(fix.rewrite, UNKNOWN))
-
-
-def unread_include(program: Program) -> str:
-    """The first include that neither the analysis nor nvcc finds, as `a.cu:3 ("b.h")`; "" for none."""
-    if not program.unread_includes or is_extension(program.source):  # torch knows its own folders
-        return ""
-    toolchain = find_toolchain()
-    toolkit = toolchain.include_dirs if isinstance(toolchain, Toolchain) else ()
-    if not toolkit:
-        return ""
-    folders = [*toolkit, *(folder for pattern in _SYSTEM for folder in Path("/").glob(pattern))]
-    unread = (
-        f'{span.path}:{span.line} ("{name}")'
-        for span, name in program.unread_includes
-        if not any((folder / name).is_file() for folder in folders)
-    )
-    return next(unread, "")
 
 
 def _applicable(answer: Answer, finding: Finding) -> Iterator[Fix]:
@@ -143,12 +112,3 @@ def _unlike(source: Source, made: Rewrite) -> str:
     edited = made.apply()
     change = host_change(source, edited) if launches_new_graph(source, edited) else None
     return f"What the host code launches cannot be compared: {change}." if isinstance(change, str) else ""
-
-
-def _guessed_block(kernel: Kernel) -> str:
-    """Why a run would prove nothing: threads share memory by a shape of the block that another file gives."""
-    if not kernel.shared_arrays or any(launch.basis is Basis.EXACT for launch in kernel.launches):
-        return ""
-    others = (Path(each.path).name for each in files_that_launch(kernel.source.path, kernel.name))
-    other = next(others, "")
-    return f"{other} gives {kernel.name} the shape of its blocks, which is not known here." if other else ""

@@ -14,7 +14,7 @@ from warpwright.rewrites._arrays import takes_values
 from warpwright.rewrites._code import body, names, squeezed
 from warpwright.rewrites._elementwise import Elements, declared_in
 from warpwright.rewrites._locals import is_template_type
-from warpwright.rewrites._templates import launched_beside_structures
+from warpwright.rewrites._templates import is_launched_alike, launched_beside_structures
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
@@ -114,7 +114,7 @@ def _size(kernel: Kernel, parameter: Parameter, element_type: str) -> int | None
     if element_type in ELEMENT_SIZES:
         return ELEMENT_SIZES[element_type]
     of_it = [a for a in kernel.accesses if a.array == parameter.name and a.space is Space.GLOBAL]
-    unknown = is_template_type(kernel, element_type) and any(a.type == element_type for a in of_it)
+    unknown = is_template_type(kernel, element_type) and not is_launched_alike(kernel, element_type)
     if unknown and launched_beside_structures(kernel):
         return None
     whole = all(

@@ -49,6 +49,9 @@ class Budget:
 
 BUDGET = Budget()
 
+MOST_BYTES = 64 << 20
+"""Of all arrays of a launch that is run whole."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

@@ -76,12 +76,11 @@ from warpwright.verify.emulated.outputs import (
 from warpwright.verify.emulated.picked import picked_event
 from warpwright.verify.emulated.prints import are_prints_lost, other_prints, stops_alone
 from warpwright.verify.emulated.steps import behind, launches_of, put_behind
-from warpwright.verify.emulation import Budget
+from warpwright.verify.emulation import MOST_BYTES, Budget
 from warpwright.verify.run import at
 from warpwright.verify.thresholds import THRESHOLD, has_threshold_values
 from warpwright.verify.tried import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION, KINDS
 
-MOST_BYTES = 64 << 20
 MOST_COUNTED_BYTES = 512 << 20
 COUNTED_LANES = 4096
 """Threads of the blocks whose work is counted: enough for several blocks, few enough for the user's own sizes."""
