@@ -47,7 +47,7 @@ def test_a_name_that_the_toolkit_does_not_have(head: str, gone: str) -> None:
     ],
 )
 def test_a_kernel_that_no_run_would_prove(text: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpwright.editor.verifiable.has_driver", lambda: False)
+    monkeypatch.setattr("warpwright.verify.harness.has_driver", lambda: False)
     read = program(text)
     kernel = read.kernel("add")
     assert kernel is not None

@@ -49,6 +49,8 @@ def not_compiled(program: Program) -> str:
 
 def not_run(program: Program, kernel: Kernel) -> str:
     """Why a kernel's edit could not be compared with it by a run; "" where it can be tried."""
+    from warpwright.verify.harness import has_driver  # most files have no fix to judge
+
     problem = find_problem(program, kernel)
     if isinstance(problem, Missing):
         return problem.reason
@@ -63,6 +65,8 @@ def not_included(made: Rewrite) -> str:
     """Why a header that an edit adds to an extension would not compile: PyTorch's for the CPU has not all of them."""
     if not any("c10/cuda/" in edit.new_text or "C10_CUDA_" in edit.new_text for edit in made.edits):
         return ""
+    from warpwright.verify.harness import harness_python
+
     found = [*Path(harness_python()).parent.parent.glob(_TORCH)]
     if not found or any((folder / "c10/cuda/impl/cuda_cmake_macros.h").is_file() for folder in found):
         return ""
@@ -105,6 +109,8 @@ def _names(toolkit: tuple[Path, ...]) -> frozenset[bytes]:
 
 def _is_small(problem: Problem, shape: Shape | None) -> bool:
     """Whether the emulator may run all threads of a shape."""
+    from warpwright.verify.emulation import BUDGET, MOST_BYTES
+
     if shape is None:
         return False
     try:
