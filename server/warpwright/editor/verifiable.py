@@ -18,8 +18,6 @@ from warpwright.problems.shapes import Shape
 from warpwright.rewrites.base import Rewrite
 from warpwright.syntax.encoding import decoded
 from warpwright.toolchain.find import Toolchain, find_toolchain
-from warpwright.verify.emulation import BUDGET, MOST_BYTES
-from warpwright.verify.harness import harness_python, has_driver
 
 _SYSTEM = (
     "usr/include",
