@@ -32,7 +32,7 @@ def test_a_formula_without_a_derivative_has_a_stub_that_says_so() -> None:
     made = wired("y[r] = prod[c] x[r, c]", "product", [])
     assert made.no_backward == "The derivative of prod is not written."
     module = made.files["product/__init__.py"]
-    assert "# There is no backward: The derivative of prod is not written." in module
+    assert 'NotImplementedError("product has no backward. The derivative of prod is not written.")' in module
     assert "register_autograd(" in module
     assert "gradcheck" not in made.files["tests/test_product.py"]
 

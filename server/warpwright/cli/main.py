@@ -24,7 +24,7 @@ from warpwright.search_path import use_absolute_folders
 # In the order in which `--help` shows them; each is a module of this package with a `command`.
 COMMANDS = (
     "check", "fix", "facts", "explain", "profile", "trace", "sass", "optimize", "verify", "history", "problem",
-    "formula", "torch-check", "generate", "model", "trust", "doctor", "serve",
+    "formula", "wire", "torch-check", "generate", "model", "trust", "doctor", "serve",
 )  # fmt: skip
 
 INTERRUPTED = 130  # 128 + SIGINT

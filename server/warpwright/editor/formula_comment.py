@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.assist.comment_request import comment_above
+from warpwright.facts.model import Kernel
 from warpwright.formulas.lexer import FormulaError
 from warpwright.formulas.model import Formula
 from warpwright.formulas.resolve import formula_of
@@ -48,6 +49,16 @@ def formula_at(source: Source, offset: int) -> FormulaComment | None:
         return None
     end = source.data.find(b"\n", comments[-1].end_byte)
     return FormulaComment(formula, end + 1 if end >= 0 else len(source.data))
+
+
+def formula_of_kernel(kernel: Kernel) -> Formula | None:
+    """The formula in the comment just above a kernel."""
+    if kernel.node is None:
+        return None
+    outer = kernel.node.parent
+    node = outer if outer is not None and outer.type == "template_declaration" else kernel.node
+    found = formula_at(kernel.source, node.start_byte)
+    return None if found is None else found.formula
 
 
 def lines_of(comments: Iterable[str]) -> list[str]:

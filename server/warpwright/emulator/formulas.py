@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from warpwright.emulator.formula_memory import STORED
+from warpwright.emulator.formula_memory import STORED, to_bits
 from warpwright.emulator.launch import (
     MOST_LANE_STEPS,
     Argument,
@@ -28,6 +28,7 @@ from warpwright.emulator.work import work_of
 from warpwright.facts.profile import Fault, FaultKind
 from warpwright.facts.work import Work
 from warpwright.formulas.extents import at_sizes
+from warpwright.formulas.tree import Expr, Name, Num
 from warpwright.formulas.types import TYPES, computed
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
@@ -195,6 +196,10 @@ def _workspace(code: Code, sizes: Mapping[str, int]) -> dict[str, Any]:
     return found
 
 
+def _value(node: Expr, sizes: Mapping[str, int]) -> float:
+    return node.value if isinstance(node, Num) else at_sizes(node, sizes)
+
+
 def _arguments(
     code: Code,
     launch: Planned,
@@ -208,10 +213,14 @@ def _arguments(
         array = launch.arrays.get(name, name)
         if array in held:
             found.append(ArrayArgument(array, held[array]))
+        elif name in kernel.passed:
+            value, kind = kernel.passed[name]
+            number = scalars[value.name] if isinstance(value, Name) and value.name in scalars else _value(value, sizes)
+            found.append(ScalarArgument(name, to_bits(np.asarray(number), kind).tobytes()))
         elif name in sizes:
             wide = (launch.index or kernel.size_type) == "long long"
             found.append(ScalarArgument(name, (np.int64 if wide else np.int32)(sizes[name]).tobytes()))
         else:
-            kind = computed(TYPES[code.formula.scalars[name]])
-            found.append(ScalarArgument(name, np.asarray(scalars[name]).astype(STORED[kind.name]).tobytes()))
+            own = computed(TYPES[code.formula.scalars[name]]).name
+            found.append(ScalarArgument(name, np.asarray(scalars[name]).astype(STORED[own]).tobytes()))
     return found

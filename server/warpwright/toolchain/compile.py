@@ -76,6 +76,7 @@ _FAST_COMPILE_SINCE = 13
 _UNLINKED = ("-shared", "-lineinfo", "-Xcompiler", "-fPIC", "-cudart", "none", "-Xlinker", "-z", "-Xlinker", "lazy")
 _HOST = _Product("shared library", "host.so", _UNLINKED)
 _RUNTIME = _Product("shared library", "runtime.so", _UNLINKED, ("-ldl",), language="c++")
+_OPERATOR = _Product("object file", "operator.o", ("-c", "-Xcompiler", "-fPIC,-O0"), language="c++")
 _KEPT_PTX = "source.ptx"
 """What `--keep` leaves of the way to a cubin: the very PTX that ptxas made it of, so that nobody compiles it again."""
 _REJECTED = "rejected"
@@ -179,6 +180,20 @@ def compile_extension(
     flags = (*flags, *torch.flags)
     reads = own_reads(source, (*flags, *torch.libraries))
     return _library(*_compile(source, product, arch, flags, timeout, is_cancelled, reads))
+
+
+def compile_operator(
+    source: Source,
+    torch: TorchBuild,
+    *,
+    timeout: float = EXTENSION_SECONDS,
+    is_cancelled: IsCancelled = never_cancelled,
+) -> Compilation:
+    """Compile C++ that registers an operator against torch's headers, to see whether it can be. Raises
+    CancelledError."""
+    product = replace(_OPERATOR, made_for=f"torch {torch.version}")
+    reads = own_reads(source, torch.flags)
+    return _compile(source, product, "sm_90", torch.flags, timeout, is_cancelled, reads)[0]
 
 
 def compile_host(

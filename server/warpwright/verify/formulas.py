@@ -122,7 +122,7 @@ def checked(
 
     progress("Compiling the kernels", None)
     made = compiled(text, asked.arch, is_cancelled)
-    return _compared(formula, code, made, shapes_for(formula, asked.sizes), asked, progress, is_cancelled)
+    return compared_at(formula, code, made, shapes_for(formula, asked.sizes), asked, progress, is_cancelled)
 
 
 def checked_first(
@@ -140,7 +140,7 @@ def checked_first(
     some = first(code, formula, shapes)
     is_short = sum(operations(formula, each.sizes) for each in some) < MOST_ROUGH
     made = compiled_roughly(text, is_cancelled) if is_short else compiled(text, asked.arch, is_cancelled)
-    report = _compared(formula, code, made, some, asked, progress, is_cancelled)
+    report = compared_at(formula, code, made, some, asked, progress, is_cancelled)
     if report.status is not Status.CORRECT or len(some) == len(shapes):
         return report
     ran = ", ".join(each.name for each in some)
@@ -148,7 +148,7 @@ def checked_first(
     return replace(report, uncovered=(*report.uncovered, Uncovered(What.SIZE, left)))
 
 
-def _compared(
+def compared_at(
     formula: Formula,
     code: Code,
     made: Compiled | Missing,
@@ -157,7 +157,7 @@ def _compared(
     progress: Progress,
     is_cancelled: IsCancelled,
 ) -> Report:
-    """The report on what was compiled, run at some shapes."""
+    """The report on what was compiled, run in the emulator at some shapes."""
     from warpwright.emulator.formula_check import TOO_LONG, tried
 
     if isinstance(made, Missing):

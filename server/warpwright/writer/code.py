@@ -22,8 +22,10 @@ SHARED_MEMORY = 227 * 1024
 class Kernel:
     """The text of one kernel. `parameters` are names of arrays, temporaries, sizes and scalars of the formula in
     order. Of one whose `is_indexed` the sizes have the type of its template parameter `Index`, else of `size_type`.
-    `helpers` are the functions that it calls, `types` the element types that it names; `constants` are lines that
-    stand before it."""
+    `helpers` are the functions that it calls, `types` the element types that it names.
+
+    Of a kernel that somebody else wrote, `passed` has what its numbers are, by parameter: an expression over sizes, or
+    a scalar, and its type; `casts` the types of pointers that are other ones than the launch function's."""
 
     name: str
     text: str
@@ -32,6 +34,8 @@ class Kernel:
     size_type: str = "long long"
     helpers: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
+    passed: Mapping[str, tuple[Expr, str]] = field(default_factory=dict)
+    casts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def binding_text(codes: Sequence[Code], library: str) -> str:
     name = operator_name(first)
     includes = ["ATen/ATen.h", "c10/cuda/CUDAException.h", "c10/cuda/CUDAGuard.h", "c10/cuda/CUDAStream.h"]
     kinds = {t.type for code in codes for t in code.formula.tensors.values()}
-    includes += [*headers_for(kinds), "cstdint", "torch/library.h"]
+    includes += [*headers_for(kinds), "algorithm", "cstdint", "torch/library.h"]
     text = Text()
     for header in includes:
         text(f"#include <{header}>")
@@ -242,6 +242,8 @@ def _python(node: Expr) -> str:
             return str(value)
         case Name(name=name):
             return name
+        case Call(name="min" | "max" as name, args=(left, right)):
+            return f"torch.sym_{name}({_python(left)}, {_python(right)})"
         case Call(name=sign, args=(left, right)):
             return f"({_python(left)} {sign} {_python(right)})"
     raise NoExtensionError(f"{shown(node)} is no expression over sizes.")
@@ -355,7 +357,8 @@ def _call(text: Text, code: Code, made: Sequence[Tensor]) -> None:
         text("const at::Tensor workspace = at::empty(")
         text(f"        {{static_cast<int64_t>({code.name}_workspace({sizes}))}}, {first}.options().dtype(at::kByte));")
         arguments.append("workspace.mutable_data_ptr()")
-    text.add(listed([*arguments, "stream"], f"C10_CUDA_CHECK({code.name}(", "));", 104))
+    hidden = code.name in {*formula.tensors, *formula.sizes, *formula.scalars}
+    text.add(listed([*arguments, "stream"], f"C10_CUDA_CHECK({'::' if hidden else ''}{code.name}(", "));", 104))
     names = [each.name for each in made]
     returned = "" if not names else f" {names[0]}" if len(names) == 1 else f" {{{', '.join(names)}}}"
     text(f"return{returned};")

@@ -202,7 +202,7 @@ def _path(text: Text, code: Code, path: Path) -> None:
         kernel = code.kernel(each.kernel)
         args = [_argument(code, kernel, each, name) for name in kernel.parameters]
         called = _called(code, each)
-        head = f"{called}<<<{_dim3(each.grid)}, {_block(each.block)}, {_shared(each)}, stream>>>("
+        head = f"{called}<<<{_dim3(each.grid)}, {block_text(each.block)}, {_shared(each)}, stream>>>("
         if 4 * text.depth + len(head) > 120:
             text(called)
             head = f"        {head.removeprefix(called)}"
@@ -235,7 +235,8 @@ def _blocks(size: Expr) -> str:
     return host(size)
 
 
-def _block(block: tuple[int, int, int]) -> str:
+def block_text(block: tuple[int, int, int]) -> str:
+    """The threads of a block in C++."""
     used = list(block)
     while len(used) > 1 and used[-1] == 1:
         used.pop()

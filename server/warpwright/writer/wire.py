@@ -8,10 +8,13 @@ Example: of `y[r] = sum[c] x[r, c] * w[c]` in f32 and f16 under the name `dot` i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from warpwright.formulas.derivative import Derivative, NoDerivativeError, derivative
+from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.parser import parse
 from warpwright.formulas.printer import printed, shown
 from warpwright.formulas.types import TYPES
@@ -25,8 +28,19 @@ from warpwright.writer.extension import (
     size_sources,
     unread_sizes,
 )
-from warpwright.writer.forms import extension_codes
+from warpwright.writer.forms import extension_codes, for_python
 from warpwright.writer.text import Text
+from warpwright.writer.wire_texts import (
+    GRADIENTS,
+    LOADER,
+    NO_GRADIENTS,
+    PYPROJECT,
+    SETUP,
+    STRIDED,
+    STUB,
+    TESTS,
+    TURNED_OFF,
+)
 from warpwright.writer.write import file_text
 
 TEST_EXTENT = 5
@@ -43,33 +57,54 @@ class Wired:
     no_backward: str
 
 
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """What a package is made around: the code of each combination of types, the texts of its kernels by their names
+    below csrc, and the lines that say what it computes. Where it `is_flat` arrays are known by their lengths alone: the
+    operator is handed them as one dimension, and users hand over any shape. A kernel that `is_given` is a user's."""
+
+    codes: Sequence[Code]
+    sources: Mapping[str, str]
+    said: Sequence[str]
+    is_flat: bool = False
+    is_given: bool = False
+
+
 def wired(text: str, name: str, types: Sequence[str]) -> Wired:
     """Raises FormulaError and NoExtensionError."""
+    text = for_python(text)
     codes = extension_codes(text, name, types)
+    said = printed(parse(codes[0].formula.text)).splitlines()
+    return packaged(Forward(codes, {f"{name}.cu": file_text(*codes)}, said), name, text, types)
+
+
+def packaged(forward: Forward, name: str, text: str, types: Sequence[str]) -> Wired:
+    """The package around a forward that computes the formula `text`, of which its backward is made; "" where no formula
+    is known. Raises FormulaError and NoExtensionError."""
+    codes = forward.codes
     back: Derivative | None = None
-    no_backward = ""
+    no_backward = "" if text else "What the kernel computes is not known as a formula."
     try:
-        back = derivative(text)
+        back = derivative(text) if text else None
     except NoDerivativeError as error:
         no_backward = str(error)
     backward = [] if back is None else extension_codes(back.text, f"{name}_backward", types)
-    sources = {f"{name}.cu": file_text(*codes), f"{name}_operator.cpp": binding_text(codes, name)}
+    sources = {**forward.sources, f"{name}_operator.cpp": binding_text(codes, name)}
     if backward:
         sources |= {
             f"{name}_backward.cu": file_text(*backward),
             f"{name}_backward_operator.cpp": binding_text(backward, name),
         }
     files = {f"{name}/csrc/{file}": text for file, text in sources.items()}
-    files[f"{name}/__init__.py"] = _module(name, codes, backward, back, no_backward)
-    files["setup.py"] = _SETUP.format(name=name, sources=_listed(files))
-    files["pyproject.toml"] = _PYPROJECT.format(name=name.replace("_", "-"))
+    files[f"{name}/__init__.py"] = _module(name, forward, backward, back, no_backward)
+    files["setup.py"] = SETUP.format(name=name, flags=_flags(forward), sources=_listed(files))
+    files["pyproject.toml"] = PYPROJECT.format(name=name.replace("_", "-"))
     files[f"tests/test_{name}.py"] = _tests(name, codes, bool(backward), types or ["f32"])
     return Wired(files, "" if back is None else back.text, no_backward)
 
 
-def _module(
-    name: str, codes: Sequence[Code], backward: Sequence[Code], back: Derivative | None, no_backward: str
-) -> str:
+def _module(name: str, forward: Forward, backward: Sequence[Code], back: Derivative | None, no_backward: str) -> str:
+    codes = forward.codes
     formula = codes[0].formula
     text = Text()
     text(f'"""{name}: an operator of PyTorch with its fake kernel{", backward" if backward else ""} and loader."""')
@@ -79,37 +114,74 @@ def _module(
     text("import torch")
     text()
     text()
-    text.add(_LOADER.format(name=name).strip("\n").splitlines())
+    text.add(LOADER.format(name=name, flags=_flags(forward)).strip("\n").splitlines())
     text()
     text()
     add_fake(text, codes, name)
-    text()
-    text()
     if backward and back is not None:
+        text()
+        text()
         add_fake(text, backward, name)
         text()
         text()
         _autograd(text, name, codes[0], backward[0], back)
-    else:
-        text(f"# There is no backward: {no_backward}")
-        text("# Write one, and register it: torch.library.register_autograd(")
-        text(f'#     "{name}::{name}", backward, setup_context=keep)')
-        text("# Until then a call that gradients are wanted of raises an error in the backward.")
-    if all(each.type == "f32" for each in formula.inputs if TYPES[each.type].is_float) and len(codes) == 1:
+    elif not _written_over(formula):
+        text()
+        text()
+        said = json.dumps(f"{name} has no backward. {no_backward}")
+        text.add(STUB.format(name=name, said=said).strip("\n").splitlines())
+    floats = [each.type for each in formula.inputs if TYPES[each.type].is_float]
+    if len(codes) == 1 and set(floats) == {"f32"} and not _written_over(formula):
         text(f'torch.library.register_autocast("{name}::{name}", "cuda", torch.float32)')
     text()
     text()
-    arguments = arguments_of(formula)
-    text(f"def {name}({', '.join(arguments)}):")
-    lines = printed(parse(formula.text)).splitlines()
-    text.depth += 1
-    for number, line in enumerate(lines):
-        text(f"{'' if number else QUOTES}{line}{QUOTES if number + 1 == len(lines) else ''}")
-    made_contiguous = {each.name for each in formula.inputs if each.role == "in" and each.strides is None}
-    passed = [f"{each}.contiguous()" if each in made_contiguous else each for each in arguments]
-    text(f"return torch.ops.{name}.{name}({', '.join(passed)})")
-    text.depth -= 1
+    text.add(_function(name, forward))
     return f"{text}\n"
+
+
+def _function(name: str, forward: Forward) -> list[str]:
+    """What users call: it hands arguments to the operator as that takes them."""
+    formula = forward.codes[0].formula
+    arguments = arguments_of(formula)
+    text = Text()
+    text(f"def {name}({', '.join(arguments)}):")
+    text.depth += 1
+    for number, line in enumerate(forward.said):
+        text(f"{'' if number else QUOTES}{line}{QUOTES if number + 1 == len(forward.said) else ''}")
+    if over := _written_over(formula):
+        tensors = ", ".join(each.name for each in formula.inputs)
+        text(f"if torch.is_grad_enabled() and any(each.requires_grad for each in ({tensors},)):")
+        text(f'    raise NotImplementedError("{name} has no backward: it writes over {" and ".join(over)}.")')
+    taken = {each.name: each for each in formula.inputs}
+    passed = [_taken(taken[each], forward.is_flat) if each in taken else each for each in arguments]
+    call = f"torch.ops.{name}.{name}({', '.join(passed)})"
+    if not forward.is_flat:
+        text(f"return {call}")
+        return text.lines
+    made = [each for each in formula.tensors.values() if each.role == "out"]
+    if made:
+        text(f"{', '.join(each.name for each in made)} = {call}")
+        text(f"return {', '.join(_shaped(each, formula) for each in made)}")
+    else:
+        text(call)
+    return text.lines
+
+
+def _taken(tensor: Tensor, is_flat: bool) -> str:
+    """A tensor as the operator takes it."""
+    packed = f"{tensor.name}.contiguous()" if tensor.role == "in" and tensor.strides is None else tensor.name
+    return f"{packed}.view(-1)" if is_flat else packed
+
+
+def _shaped(made: Tensor, formula: Formula) -> str:
+    """A result in the shape of the first argument that has as many elements."""
+    like = next((each.name for each in formula.inputs if each.extents == made.extents), "")
+    return f"{made.name}.view({like}.shape)" if like else made.name
+
+
+def _written_over(formula: Formula) -> list[str]:
+    """The arguments that are changed: an operator that does so has no autograd in torch."""
+    return [each.name for each in formula.inputs if each.role == "in-out"]
 
 
 def _autograd(text: Text, name: str, forward: Code, backward: Code, back: Derivative) -> None:
@@ -177,8 +249,12 @@ def _tests(name: str, codes: Sequence[Code], has_backward: bool, types: Sequence
     given = ", ".join(str(size) for size in sizes.values())
     large = ", ".join(str(each) for each in (1237, 853, 61, 37, 19)[: len(sizes)])
     empty = ", ".join("0" for _ in sizes)
-    check = _GRADIENTS if has_backward else ""
-    return (_TESTS + check).format(
+    is_smooth = any(TYPES[each.type].is_float for each in formula.inputs)
+    check = GRADIENTS if has_backward else NO_GRADIENTS if is_smooth else ""
+    layouts = any(len(each.extents) > 1 and each.strides is None for each in formula.inputs)
+    strided = STRIDED.format(name=name) if layouts and not _written_over(formula) else ""
+    return (TESTS + check).format(
+        strided=strided,
         name=name,
         names=names,
         tuple_names=f"({names}{',' if len(sizes) == 1 else ''})",
@@ -189,97 +265,12 @@ def _tests(name: str, codes: Sequence[Code], has_backward: bool, types: Sequence
     )
 
 
+def _flags(forward: Forward) -> str:
+    """nvcc's options. What somebody else wrote may use the operators and conversions of half types, which torch's
+    builder turns off."""
+    own = [f"-U__CUDA_NO_{each}__" for each in TURNED_OFF] if forward.is_given else []
+    return json.dumps(["-O3", *own])
+
+
 def _listed(files: dict[str, str]) -> str:
-    return ", ".join(f'"{each}"' for each in files if "/csrc/" in each)
-
-
-_LOADER = '''
-def _load():
-    """The library that setup.py built; else it is built here, once, and kept by torch."""
-    here = Path(__file__).parent
-    built = sorted(here.glob("_C*.so")) + sorted(here.glob("_C*.pyd"))
-    if built:
-        torch.ops.load_library(str(built[0]))
-        return
-    from torch.utils.cpp_extension import load
-
-    sources = [str(each) for each in sorted((here / "csrc").iterdir())]
-    load(name="{name}_library", sources=sources, is_python_module=False)
-
-
-_load()
-'''
-_SETUP = """\
-from setuptools import setup
-from torch.utils.cpp_extension import BuildExtension, CUDAExtension
-
-setup(
-    packages=["{name}"],
-    package_data={{"{name}": ["csrc/*"]}},
-    ext_modules=[
-        CUDAExtension("{name}._C", [{sources}], extra_compile_args={{"cxx": ["-O2"], "nvcc": ["-O3"]}})
-    ],
-    cmdclass={{"build_ext": BuildExtension.with_options(no_python_abi_suffix=True)}},
-)
-"""
-_PYPROJECT = """\
-# pip install --no-build-isolation .   builds it for the torch that is installed.
-[build-system]
-requires = ["setuptools>=77", "torch>=2.4"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "{name}"
-version = "0.1.0"
-dependencies = ["torch>=2.4"]
-"""
-_TESTS = '''\
-"""What torch says of {name}: its registration, and its results at small, odd and empty sizes."""
-
-import pytest
-import torch
-
-if not torch.cuda.is_available():
-    pytest.skip("needs a GPU", allow_module_level=True)
-
-import {name} as package
-
-SHAPES = [{shapes}]
-TYPES = [{dtypes}]
-
-
-def arguments({names}, dtype):
-    torch.manual_seed(0)
-    return (
-{makers}
-    )
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_strided_argument_changes_nothing(shape, dtype):
-    args = arguments(*shape, dtype)
-    strided = [e.mT.contiguous().mT if isinstance(e, torch.Tensor) and e.dim() > 1 else e for e in args]
-    torch.testing.assert_close(package.{name}(*strided), package.{name}(*args))
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-def test_opcheck(dtype):
-    torch.library.opcheck(torch.ops.{name}.{name}.default, arguments(*{given}, dtype))
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-def test_torch_compile(dtype):
-    args = arguments(*{given}, dtype)
-    compiled = torch.compile(package.{name}, fullgraph=True)
-    torch.testing.assert_close(compiled(*args), package.{name}(*args))
-'''
-_GRADIENTS = '''
-
-def test_gradients_agree_with_differences():
-    """gradcheck in the type of the kernel, so with a step and tolerances for it."""
-    args = arguments(*{given}, TYPES[0])
-    args = [e.requires_grad_() if isinstance(e, torch.Tensor) and e.is_floating_point() else e for e in args]
-    step, tolerance = (1e-6, 1e-4) if TYPES[0] == torch.float64 else (1e-2, 2e-2)
-    torch.autograd.gradcheck(package.{name}, args, eps=step, atol=tolerance, rtol=tolerance, nondet_tol=1e-3)
-'''
+    return ", ".join(f'"{each}"' for each in files if re.fullmatch(r"\w+/csrc/\w+\.(cu|cpp)", each))
