@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import inspect
 import json
 import math
 import os
@@ -41,6 +42,8 @@ class NotExportedError(Exception):
 
 
 class _Called(torch.nn.Module):  # type: ignore[misc] # torch is not typed here
+    """A function without a signature, such as one of torch's own: its inputs have no names."""
+
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
         self.function = function
@@ -50,8 +53,14 @@ class _Called(torch.nn.Module):  # type: ignore[misc] # torch is not typed here
 
 
 def called(function: Callable[..., Any]) -> torch.nn.Module:
-    """A function as a module."""
-    return _Called(function)
+    """A function as a module, whose inputs are named like its parameters."""
+    try:
+        inspect.signature(function)
+    except (TypeError, ValueError):
+        return _Called(function)
+    made = torch.nn.Module()
+    made.forward = function
+    return made
 
 
 def main() -> int:
@@ -178,7 +187,16 @@ def _made(
             f"{where} has no example inputs: define get_inputs() in the file, or give their shapes, as f32[64, 128]."
         )
     args = [_example(each) for each in inputs] if inputs else names["get_inputs"]()
-    return found, tuple(args)
+    return found, apart(args)
+
+
+def apart(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Inputs of which none is the same tensor as another: an export would take both for one."""
+    found: dict[int, Any] = {}
+    for number, each in enumerate(args):
+        is_again = isinstance(each, torch.Tensor) and any(each is other for other in found.values())
+        found[number] = each.clone() if is_again else each
+    return tuple(found.values())
 
 
 def _example(text: str) -> torch.Tensor:

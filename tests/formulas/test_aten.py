@@ -150,17 +150,17 @@ def test_what_is_computed_of_a_product_is_part_of_it() -> None:
     made = planned(lambda a, b, c: torch.relu(a @ b + c) * 2, x(3, 4), x(4, 5), x(5))
     (part,) = made.formulas
     assert part.text.splitlines()[-2:] == [
-        "out[i, j] = relu(mm[i, j] + args_2[j]) * 2",
-        "  where mm[i, j] = sum[k] args_0[i, k] * args_1[k, j]",
+        "out[i, j] = relu(mm[i, j] + c[j]) * 2",
+        "  where mm[i, j] = sum[k] a[i, k] * b[k, j]",
     ]
 
 
 def test_a_softmax_reads_as_in_a_paper() -> None:
     (part,) = planned(lambda a: a.softmax(-1), x(3, 7)).formulas
     assert part.text.splitlines()[2:] == [
-        "out[i, j] = exp(args_0[i, j] - softmax_max[i]) / softmax_sum[i]",
-        "  where softmax_max[i] = max[j] args_0[i, j],",
-        "        softmax_sum[i] = sum[j] exp(args_0[i, j] - softmax_max[i])",
+        "out[i, j] = exp(a[i, j] - softmax_max[i]) / softmax_sum[i]",
+        "  where softmax_max[i] = max[j] a[i, j],",
+        "        softmax_sum[i] = sum[j] exp(a[i, j] - softmax_max[i])",
     ]
 
 
@@ -168,7 +168,7 @@ def test_views_become_dimensions() -> None:
     """No quotient is left, nor three dimensions where one place in memory is read."""
     (_, part) = planned(lambda a: F.group_norm(a, 2).mean((1, 2, 3)), x(2, 6, 3, 4)).formulas
     assert part.text.splitlines()[-1] == (
-        "mean_out[i] = mean[j, k, l] (args_0[i, j, k, l] - group_norm_mean[i, j]) * rsqrt(group_norm_var[i, j] + 1e-05)"
+        "mean_out[i] = mean[j, k, l] (a[i, j, k, l] - group_norm_mean[i, j]) * rsqrt(group_norm_var[i, j] + 1e-05)"
     )
 
 

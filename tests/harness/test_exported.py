@@ -46,8 +46,18 @@ def test_a_module_is_exported_without_memory_for_its_parameters(file: Path) -> N
 def test_a_function_takes_examples_and_sizes_of_run_time(file: Path) -> None:
     made = plan_of(file, "scaled", inputs=["f32[3, 4]", "f32[4]"], run_time_sizes=True)
     (part,) = made.formulas
-    assert "[i, j] * 2 + " in part.text
+    assert "x[i, j] * 2 + y[j]" in part.text
     assert "[3, 4]" not in part.text
+
+
+def test_one_tensor_that_is_handed_over_twice_is_two_inputs() -> None:
+    import torch
+    from warpwright_harness.exported import apart, called, document, exported
+
+    x = torch.zeros(3)
+    module = called(lambda a, b: a + 2 * b)
+    graph = document(exported(module, apart([x, x]), "f"))
+    assert [each["value"] for node in graph["nodes"] for each in node["args"] if isinstance(each, dict)][:1] == ["b"]
 
 
 @pytest.mark.sampled(2)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
-from warpwright.assist.asked_limits import AskedLimits, asked_limits, bytes_said, named_sizes
+from warpwright.assist.asked_limits import AskedLimits
 from warpwright.assist.engine import EngineError
 from warpwright.assist.generate import BUDGET_SECONDS, Draft, generate
 from warpwright.assist.opening import open_engine
 from warpwright.assist.readings import by_model, by_wordings
 from warpwright.assist.worded_formula import Reading
 from warpwright.cli.findings_text import printable
-from warpwright.cli.formula import sizes_named
+from warpwright.cli.generate_asked import Beside, beside
+from warpwright.cli.generate_reference import Referred, of_reference
 from warpwright.cli.inputs import arch_option
 from warpwright.cli.report_text import report_text
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, stop_on_ctrl_c
@@ -25,17 +24,14 @@ from warpwright.editor.formula_comment import said_in
 from warpwright.editor.generate_job import FILE_NAME, compiled_draft
 from warpwright.editor.read_as import assumed, read_as
 from warpwright.facts.analyze import analyze
-from warpwright.formulas.model import Formula
-from warpwright.formulas.resolve import formula_of
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.encoding import encoded, shown_in
 from warpwright.syntax.source import Source
 from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
-from warpwright.verify.limits import Limit, Wanted, held_by, limits_of
+from warpwright.verify.limits import Limit, held_by
 from warpwright.verify.report import PASSED, Level, Report
-from warpwright.verify.torch_export import NotExportedError, plan_of
 from warpwright.writer.names import function_name
 
 Drafted = tuple[Draft, Report | None, str]
@@ -48,7 +44,8 @@ Drafted = tuple[Draft, Report | None, str]
 @click.option(
     "--reference",
     metavar="FILE.py:FUNCTION",
-    help="What the kernel shall compute, as a function of PyTorch, in place of DESCRIPTION. The file is run.",
+    help="What the kernels shall compute, as a function of PyTorch, in place of DESCRIPTION; of several parts, in the "
+    "order in which they are run. The file is run.",
 )
 @click.option("--input", "inputs", metavar="f32[64,128]", multiple=True, help="An example of an argument of it.")
 @click.option("--shape", "shapes", metavar="R=8192", multiple=True, help="A size to check at, beside the usual ones.")
@@ -88,11 +85,13 @@ def command(
     """
     if not description.strip() and reference is None:
         raise CannotRun('say in words what the kernel shall do, such as "add two vectors"')
-    description, asked = _asked(description, arch, shapes, max_memory)
+    description, asked = beside(description, arch, shapes, max_memory)
     if reference is not None and description:
         raise CannotRun(f"--reference says what is computed; beside it only limits are read, not {description!r}")
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
-        readings = _of_reference(reference, inputs, progress) if reference is not None else _readings(description)
+        if reference is not None:
+            return _referred(of_reference(reference, inputs, asked, progress, is_cancelled), output)
+        readings = _readings(description)
         if readings:
             made = _checked(readings, asked, progress, is_cancelled)
         else:
@@ -116,42 +115,12 @@ def command(
     return 0 if report is not None and report.reached(Level.COMPILED) else 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is asked for beside the formula, in `words` and options."""
-
-    words: str
-    arch: str
-    shapes: tuple[str, ...]
-    limits: AskedLimits
-
-    def sizes(self, formula: Formula) -> dict[str, int]:
-        """The sizes of a formula. Raises CannotRun where it has not one of those that are named, or where a limit on
-        memory needs others."""
-        said = named_sizes(self.limits.sizes, self.words, formula)
-        options = [*(f"{name}={number}" for name, number in said.items()), *self.shapes]
-        found = sizes_named(tuple(options), formula.sizes, "--shape")
-        missing = [each for each in formula.sizes if each not in found]
-        if missing and (self.limits.most_bytes is not None or self.limits.tensor_cores):
-            said_as = " ".join(f"--shape {each}=1024" for each in missing)
-            raise CannotRun(
-                f"Whether the limits hold depends on {', '.join(missing)}: add {said_as}, with your numbers."
-            )
-        return found
-
-
-def _asked(description: str, arch: str, shapes: tuple[str, ...], max_memory: str | None) -> tuple[str, _Asked]:
-    """The description without what it says of limits, and these; an option comes before words."""
-    left, limits = asked_limits(description)
-    if max_memory is not None:
-        most = bytes_said(max_memory)
-        if most is None:
-            raise CannotRun(f"--max-memory takes bytes, as in 24GB or 512MiB, not {max_memory!r}")
-        limits = replace(limits, most_bytes=most)
-    is_given = click.get_current_context().get_parameter_source("arch") is ParameterSource.COMMANDLINE
-    if limits.arch and is_given and limits.arch != arch:
-        raise CannotRun(f"The words ask for {limits.arch}, --arch for {arch}.")
-    return left, _Asked(left, limits.arch or arch, shapes, limits)
+def _referred(found: Referred, output: str) -> int:
+    if output == "json":
+        click.echo(json.dumps(shown_in(found.to_json()), indent=2))
+    else:
+        found.say()
+    return 1 if found.broken else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +147,7 @@ def _readings(description: str) -> list[Reading]:
     return [Reading(formula)] if formula is not None else by_wordings(" ".join(description.split()))
 
 
-def _of_reference(reference: str, inputs: tuple[str, ...], progress: Progress) -> list[Reading]:
-    """The formula of a function of PyTorch, which must be one."""
-    file, _, name = reference.replace("::", ":").rpartition(":")
-    if not file or not Path(file).is_file():
-        raise CannotRun(f"--reference takes a file and a function in it, as in model.py:step, not {reference!r}")
-    progress(f"Exporting {name}", None)
-    try:
-        plan = plan_of(Path(file), name, inputs=inputs)
-    except NotExportedError as error:
-        raise CannotRun(str(error)) from None
-    if len(plan.formulas) != 1 or plan.calls:
-        said = " ".join(each.said for each in plan.calls)
-        raise CannotRun(
-            f"{name} is not one formula; `warpwright formula --torch {file}::{name}` writes its parts. {said}"
-        )
-    return [Reading(formula_of(plan.formulas[0].text), function_name(name))]
-
-
-def _checked(readings: Sequence[Reading], asked: _Asked, progress: Progress, is_cancelled: IsCancelled) -> list[_Made]:
+def _checked(readings: Sequence[Reading], asked: Beside, progress: Progress, is_cancelled: IsCancelled) -> list[_Made]:
     """The kernels of the readings that have the sizes that are named, those that are right first."""
     made: list[_Made] = []
     named = {each.partition("=")[0] for each in asked.shapes}
@@ -209,23 +160,18 @@ def _checked(readings: Sequence[Reading], asked: _Asked, progress: Progress, is_
             if not made:
                 raise CannotRun(str(error)) from None
             continue
-        made.append(_Made(reading, written, _limits(written, sizes, asked, is_cancelled)))
+        limits: tuple[Limit, ...] = ()
+        if asked.is_limited:
+            limits = asked.judged([(written, sizes)], held_by(written, sizes), is_cancelled, sizes)
+        made.append(_Made(reading, written, limits))
     return sorted(made, key=lambda each: not each.is_right)
-
-
-def _limits(made: Written, sizes: Mapping[str, int], asked: _Asked, is_cancelled: IsCancelled) -> tuple[Limit, ...]:
-    limits = asked.limits
-    if limits.most_bytes is None and not limits.tensor_cores:
-        return ()
-    wanted = Wanted(sizes, held_by(made, sizes), limits.most_bytes, limits.tensor_cores)
-    return tuple(limits_of([made], wanted, asked.arch, is_cancelled))
 
 
 def _by_model(
     description: str,
     spec: str | None,
     seconds: float,
-    asked: _Asked,
+    asked: Beside,
     progress: Progress,
     is_cancelled: IsCancelled,
 ) -> tuple[list[_Made], Drafted | None]:

@@ -77,15 +77,16 @@ def shapes_for(
 
 
 def cut_down(formula: Formula, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The sizes, as few of them as can be halved until the emulator gets through, the largest first.
+    """The sizes, as few of them as can be halved until the emulator gets through: the largest first, and where none is
+    large the smallest first, so that some stay longer than a tile.
 
     >>> from warpwright.formulas.resolve import formula_of
     >>> cut_down(formula_of("y[r] = sum[c] x[r, c]"), {"R": 1 << 20, "C": 4096})
     {'R': 128, 'C': 4096}
     """
     found = dict(sizes)
-    for least in (LEAST_CUT, 1):
-        for name in sorted(sizes, key=lambda each: -sizes[each]):
+    for least, sign in ((LEAST_CUT, -1), (1, 1)):
+        for name in sorted(sizes, key=lambda each: sign * sizes[each]):
             while found[name] > least and not _fits(formula, found, 4 * MOST_OPERATIONS):
                 found[name] //= 2
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from warpwright.formulas.types import TYPES
 from warpwright.progress import IsCancelled
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
+from warpwright.toolchain.compilation import Compiled, CompiledPtx
 from warpwright.toolchain.compile import compile_cubin, compile_ptx
 from warpwright.toolchain.names import instance_of
 from warpwright.verify.formulas import Written
@@ -23,11 +25,20 @@ from warpwright.writer.coverage import sizes_of
 _TENSOR_CORES = re.compile(r"^\s*(?:@!?%\w+ )?(?:wgmma\.mma_async|mma\.sync|wmma\.mma)", re.MULTILINE)
 ALIGNMENT = 256
 """Of arrays in the workspace, and of what cudaMalloc hands out."""
+MOST_NAMED = 6
+"""Arrays in a sentence, the largest; `numbers` has all."""
+AT_ONCE = 2
+"""Compilations."""
+
+
+Sized = tuple[Written, Mapping[str, int]]
+"""Kernels, and the sizes at which they are launched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for, at the `sizes` of all formulas. `held` is what is in memory when most is, in bytes by name."""
+    """What is asked for. `sizes` are those that a sentence names, `held` is what is in memory when most is, in
+    bytes by name."""
 
     sizes: Mapping[str, int]
     held: Mapping[str, int]
@@ -93,14 +104,14 @@ def launches_on(code: Code, sizes: Mapping[str, int], arch: str) -> Iterator[Lau
         yield from path.launches if path is not None else ()
 
 
-def limits_of(parts: Sequence[Written], asked: Wanted, arch: str, is_cancelled: IsCancelled) -> list[Limit]:
+def limits_of(parts: Sequence[Sized], asked: Wanted, arch: str, is_cancelled: IsCancelled) -> list[Limit]:
     """What was asked for, each with whether it holds for all the parts, which are launched one after the other; with a
     limit on memory comes that of shared memory. Raises CancelledError."""
     found: list[Limit] = []
     if asked.most_bytes is not None:
         found.append(_memory(asked, asked.most_bytes))
     if asked.most_bytes is not None or asked.tensor_cores:
-        launched = list(_launched(parts, asked.sizes, arch, is_cancelled))
+        launched = list(_launched(parts, arch, is_cancelled))
         found += [_shared(launched, arch)] if asked.most_bytes is not None and launched else []
         found += [_tensor_cores(launched, arch)] if asked.tensor_cores else []
     return found
@@ -113,23 +124,26 @@ class _Launched:
     uses_tensor_cores: bool
 
 
-def _launched(
-    parts: Sequence[Written], sizes: Mapping[str, int], arch: str, is_cancelled: IsCancelled
-) -> Iterator[_Launched]:
+def _launched(parts: Sequence[Sized], arch: str, is_cancelled: IsCancelled) -> Iterator[_Launched]:
     """Each launch, with what nvcc makes of its kernel; none of a part that it does not compile."""
-    for part in parts:
-        source = Source("formula.cu", encoded(part.text))
-        ptx = compile_ptx(source, arch=arch, is_cancelled=is_cancelled)
-        code = compile_cubin(source, arch=arch, is_cancelled=is_cancelled, reads=())
-        if not (ptx.ok and code.ok):
-            continue
-        for launch in launches_on(part.code, sizes_of(part.code, part.formula, sizes), arch):
+    texts = dict.fromkeys(part.text for part, _ in parts)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        compiled = dict(zip(texts, pool.map(lambda text: _compiled(text, arch, is_cancelled), texts), strict=True))
+    for part, sizes in parts:
+        own = sizes_of(part.code, part.formula, sizes)
+        ptx, code = compiled[part.text]
+        for launch in launches_on(part.code, own, arch) if ptx.ok and code.ok else ():
             name = instance_of(ptx.kernels, launch.kernel, launch.arguments) or ""
-            taken_up = instance_of(code.kernels, launch.kernel, launch.arguments)
-            static = taken_up.shared_bytes if taken_up is not None else 0
-            dynamic = launch.shared_at(sizes_of(part.code, part.formula, sizes))
+            resources = instance_of(code.kernels, launch.kernel, launch.arguments)
+            static = resources.shared_bytes if resources is not None else 0
             uses = _TENSOR_CORES.search(_body(ptx.text, name)) is not None
-            yield _Launched(launch.kernel, static + dynamic, uses)
+            yield _Launched(launch.kernel, static + launch.shared_at(own), uses)
+
+
+def _compiled(text: str, arch: str, is_cancelled: IsCancelled) -> tuple[CompiledPtx, Compiled]:
+    source = Source("formula.cu", encoded(text))
+    ptx = compile_ptx(source, arch=arch, is_cancelled=is_cancelled)
+    return ptx, compile_cubin(source, arch=arch, is_cancelled=is_cancelled, reads=())
 
 
 def _body(ptx: str, name: str) -> str:
@@ -140,7 +154,10 @@ def _body(ptx: str, name: str) -> str:
 def _memory(asked: Wanted, most_bytes: int) -> Limit:
     total = sum(asked.held.values())
     at = ", ".join(f"{name} = {number}" for name, number in asked.sizes.items())
-    parts = ", ".join(f"{name} {size:,}" for name, size in sorted(asked.held.items(), key=lambda each: -each[1]))
+    largest = sorted(asked.held.items(), key=lambda each: -each[1])
+    named = [f"{name} {size:,}" for name, size in largest[:MOST_NAMED]]
+    others = sum(size for _, size in largest[MOST_NAMED:])
+    parts = ", ".join([*named, *([f"others {others:,}"] if others else [])])
     verb = "fit in" if total <= most_bytes else "do not fit in"
     said = f"{total:,} bytes of device memory{f' at {at}' if at else ''} ({parts}) {verb} {most_bytes:,}"
     return Limit("memory", total <= most_bytes, said, {"bytes": total, "most_bytes": most_bytes, "held": asked.held})
