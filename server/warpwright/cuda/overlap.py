@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from tree_sitter import Node
-
 from warpwright.cuda.addresses import NULL_POINTERS, Address, address_of
+from warpwright.cuda.numbers import integer, number_at
 from warpwright.cuda.origins import MOST_OF_KERNEL, MOST_VALUES, Variable, origins
 from warpwright.cuda.paths import LaunchPath, launch_paths
 from warpwright.cuda.sites import launch_sites
-from warpwright.cuda.walks import nodes_below
 from warpwright.syntax.source import Source
 
 MOST_SITES = 32
@@ -82,23 +80,8 @@ def _meet(path: LaunchPath, first: Address, second: Address) -> bool:
 
 
 def _number(path: LaunchPath, depth: int, text: str) -> int | None:
-    """The value of a literal, or of a macro or constant that is one."""
-    if text.isdigit():
-        return int(text)
-    source = path.scope(depth)[0]
-    for node in nodes_below(source, source.root, "preproc_def", "init_declarator"):
-        named, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        declared = named or node.child_by_field_name("declarator")
-        if declared is None or value is None or source.node_text(declared) != text:
-            continue
-        fixed = named is not None or re.search(r"\bconst", source.code_text(_start(node), node.start_byte))
-        digits = source.node_code(value).strip("() ")
-        return int(digits) if fixed and digits.isdigit() else None
-    return None
-
-
-def _start(node: Node) -> int:
-    return node.parent.start_byte if node.parent is not None else node.start_byte
+    """The number that a term is in its function; -1 stands for no function, where the term is a literal."""
+    return number_at(path.scope(depth)[0], path.inward(depth), text) if depth >= 0 else integer(text)
 
 
 def _terms(path: LaunchPath, address: Address) -> Counter[tuple[int, str]]:

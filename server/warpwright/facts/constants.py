@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
+from warpwright.cuda.numbers import integer_operation
 from warpwright.facts import ir
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.types import BOOL, DOUBLE, FLOAT, INT, LONG, UINT, ULONG, CType
@@ -80,30 +80,6 @@ def fold(expr: ir.Expr | None) -> int | None:
             return (max if name == "max" else min)(a, b) if a is not None and b is not None else None
     return None
 
-
-def integer_operation(op: str, a: int, b: int) -> int | None:
-    """C's integer arithmetic on unbounded integers; division and modulo truncate towards zero."""
-    if op in ("/", "%"):
-        if b == 0:
-            return None
-        quotient = abs(a) // abs(b)
-        if (a < 0) != (b < 0):
-            quotient = -quotient
-        return quotient if op == "/" else a - quotient * b
-    if op in ("<<", ">>"):
-        if not 0 <= b < 64:
-            return None
-        return a << b if op == "<<" else a >> b
-    operation = _INTEGER.get(op)
-    return operation(a, b) if operation is not None else None
-
-
-_INTEGER: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b, "^": lambda a, b: a ^ b, "<": lambda a, b: int(a < b), "<=": lambda a, b: int(a <= b),
-    ">": lambda a, b: int(a > b), ">=": lambda a, b: int(a >= b), "==": lambda a, b: int(a == b),
-    "!=": lambda a, b: int(a != b),
-}  # fmt: skip
 
 LIMITS: dict[str, tuple[int, CType]] = {
     "INT32_MAX": (2**31 - 1, INT), "INT32_MIN": (-(2**31), INT), "UINT32_MAX": (2**32 - 1, UINT),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from warpwright.cuda.numbers import integer_operation
 from warpwright.facts import ir
-from warpwright.facts.constants import fold, integer_operation
+from warpwright.facts.constants import fold
 
 MAX_ITERATIONS = 64
 """Of a host loop that are counted."""

@@ -17,9 +17,10 @@ from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
 from warpwright.cuda.launch_api import addressed, configured
+from warpwright.cuda.numbers import integer_operation
 from warpwright.facts import ir
 from warpwright.facts.allocations import allocation_of, is_unfilled
-from warpwright.facts.constants import fold, integer_operation
+from warpwright.facts.constants import fold
 from warpwright.facts.expressions import sole_value
 from warpwright.facts.host_loops import loop_steps
 from warpwright.facts.host_scopes import (

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import NoMatchError, bare, called_name, is_macro_of_several, names, squeezed
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import changed_names, declared_name, declared_names, locals_of
+from warpwright.rewrites._locals import changed_names, declared_names, locals_of
 from warpwright.rewrites._loops import loop_start
-from warpwright.rewrites._threads import TIES, builtin_call, constant_of
+from warpwright.rewrites._threads import TIES, builtin_call
 from warpwright.syntax.encoding import encoded
-from warpwright.syntax.nodes import descendants, enclosing, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _DEEPEST = 6
@@ -81,7 +82,7 @@ def counted_walk(kernel: Kernel, node: Node) -> CountedWalk:
     low, high = (start, right) if up else (right, start)
     bottom, top = _operand(source, low), _operand(source, high)
     more = 1 if sign in ("<=", ">=") else 0
-    ends = [_constant(kernel, end) for end in (low, high)]
+    ends = [number_at(source, end, source.node_code(end)) for end in (low, high)]
     known = ends[1] - ends[0] + more if ends[0] is not None and ends[1] is not None else None
     one_less = re.fullmatch(r"(\w+)-1", squeezed(source.node_code(high))) if more else None
     if one_less and not is_macro_of_several(source, next(descendants(high, "identifier", "number_literal"))):
@@ -102,12 +103,6 @@ def _require_steady(kernel: Kernel, loop: Node, body: Node, name: str, ends: tup
         used = {source.node_text(use) for use in descendants(end, "identifier")}
         if not _is_plain(source, end) or name in used or used & (changed | own):
             raise NoMatchError(f"The bound {text} at line {line} may change while the loop runs.")
-
-
-def _constant(kernel: Kernel, node: Node) -> int | None:
-    """The number that a bound is throughout the file; a name that the kernel declares itself is another one there."""
-    text = squeezed(kernel.source.node_code(node))
-    return None if text in locals_of(kernel).types else constant_of(kernel.source, text)
 
 
 def _is_plain(source: Source, node: Node) -> bool:

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import condition_of, squeezed
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._layout import indent_unit, line_of
 from warpwright.rewrites._locals import locals_of
-from warpwright.rewrites._threads import NUMBERS, constant_of
+from warpwright.rewrites._threads import NUMBERS
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
@@ -54,7 +55,7 @@ def is_integer_text(source: Source, node: Node, types: Mapping[str, str]) -> boo
     for name in descendants(node, "identifier"):
         text = source.node_text(name)
         kind = builtin_type(types[text]) if text in types else None
-        if text not in NUMBERS and constant_of(source, text) is None and not (kind is not None and kind.is_integer):
+        if text not in NUMBERS and number_at(source, name, text) is None and not (kind is not None and kind.is_integer):
             return False
     return True
 

@@ -19,11 +19,11 @@ from warpwright.rewrites._guards import Condition, loads_nothing
 from warpwright.rewrites._indices import Indices, Polynomial
 from warpwright.rewrites._launch_shape import covers
 from warpwright.rewrites._layout import line_of, with_comment, without_text
-from warpwright.rewrites._locals import changed_names, declared_name
+from warpwright.rewrites._locals import changed_names
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source
 
 _PLACE = re.compile(r"\b(?:threadIdx|blockDim|gridDim)\b|\bblockIdx\s*(?!\s*\.\s*z\b)")

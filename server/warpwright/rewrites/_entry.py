@@ -17,12 +17,12 @@ from warpwright.rewrites._code import NoMatchError, called_name, squeezed
 from warpwright.rewrites._early import is_integer_text
 from warpwright.rewrites._guards import Condition, Guard, guard_of
 from warpwright.rewrites._layout import free_name, line_of, reindented
-from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._loops import counted_loop, pragmas_before
 from warpwright.rewrites._threads import unfit_call
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
-from warpwright.syntax.nodes import ancestors, descendants, walk
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, walk
 from warpwright.syntax.source import Source
 
 

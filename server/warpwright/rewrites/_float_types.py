@@ -9,8 +9,8 @@ from tree_sitter import Node
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import body, called_name, functions_of, macro_texts
-from warpwright.rewrites._locals import declared_name, locals_of
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.rewrites._locals import locals_of
+from warpwright.syntax.nodes import declared_name, descendants, uncommented
 
 _IN_FLOAT = re.compile(
     r"__\w+f|(?:exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|rsqrt|cbrt|sin|cos|tan|tanh|erf|erfc|fabs|fmin|fmax"

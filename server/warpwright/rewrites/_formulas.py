@@ -15,7 +15,8 @@ from random import Random
 
 from tree_sitter import Node
 
-from warpwright.facts.constants import integer_operation, number, substitute
+from warpwright.cuda.numbers import integer_operation
+from warpwright.facts.constants import number, substitute
 from warpwright.facts.host_scopes import Definition, read_definitions
 from warpwright.facts.ir import Const
 from warpwright.facts.preprocessor import Macro

@@ -11,9 +11,8 @@ from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.rewrites._code import called_name, host_launches, is_enclosed, macro_texts, unseen_launch
 from warpwright.rewrites._formulas import Formula, Values, constant, formula, holds, member_formula
 from warpwright.rewrites._host_variables import written
-from warpwright.rewrites._locals import declared_name
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, enclosing, launch_configuration, node_at, uncommented
 from warpwright.syntax.source import Source
 
 _DECLARATIONS = ("declaration", "parameter_declaration", "field_declaration")

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import file_constants, integer
 from warpwright.facts.model import Dim3, Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, macro_texts, squeezed
-from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
@@ -24,7 +24,6 @@ from warpwright.syntax.source import Source
 Polynomial = Mapping[tuple[str, ...], int]
 """Coefficients by product; a product is the sorted names of its factors, () for the number alone."""
 
-_LITERAL = re.compile(r"(0[xX][\da-fA-F]+|0|[1-9]\d*)[uUlL]*|(-(?:0|[1-9]\d*))[lL]*")
 _DEEPEST = 12
 
 
@@ -61,8 +60,8 @@ class Indices:
             case "parenthesized_expression" if len(uncommented(node)) == 1:
                 return self._read(uncommented(node)[0], source, depth)
             case "number_literal":
-                literal = _LITERAL.fullmatch(text)
-                return {(): int(literal[1] or literal[2], 0)} if literal else None
+                literal = integer(text.removeprefix("-"))
+                return {(): -literal if text.startswith("-") else literal} if literal is not None else None
             case "identifier":
                 return self._name(text, depth)
             case "field_expression":
@@ -133,7 +132,7 @@ class Indices:
 
 
 def indices_of(kernel: Kernel, block: Dim3 | None) -> Indices:
-    return Indices(kernel, locals_of(kernel), block, macro_texts(kernel.source), _constants(kernel.source))
+    return Indices(kernel, locals_of(kernel), block, macro_texts(kernel.source), file_constants(kernel.source))
 
 
 def symbols(value: Polynomial) -> set[str]:
@@ -208,18 +207,3 @@ def _keeps(kind: str) -> bool:
     """Whether a value of that integer type can hold an index: 32 bits or more."""
     known = builtin_type(kind)
     return kind == "auto" or (known is not None and known.is_integer and (known.size or 0) >= 4)
-
-
-@lru_cache(maxsize=16)
-def _constants(source: Source) -> Mapping[str, Node]:
-    """`const int N = 16;` and the like at file scope, each defined once."""
-    found: dict[str, list[Node]] = {}
-    for declaration in source.root.named_children:
-        if declaration.type != "declaration":
-            continue
-        for declarator in declaration.children_by_field_name("declarator"):
-            value = declarator.child_by_field_name("value")
-            constant = re.search(r"\bconst(?:expr)?\b", source.code_text(declaration.start_byte, declarator.start_byte))
-            if value is not None and constant:
-                found.setdefault(declared_name(source, declarator), []).append(value)
-    return {name: values[0] for name, values in found.items() if len(values) == 1}

@@ -17,10 +17,10 @@ from warpwright.rewrites._code import NoMatchError, bare, condition_of, with_nam
 from warpwright.rewrites._guards import comparisons
 from warpwright.rewrites._indices import Indices, Polynomial, coefficient, symbols
 from warpwright.rewrites._layout import with_comment, without_text
-from warpwright.rewrites._locals import changed_names, declared_name
+from warpwright.rewrites._locals import changed_names
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source
 
 _TOUCHES = (

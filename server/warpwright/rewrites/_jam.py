@@ -12,11 +12,10 @@ from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import NoMatchError, macros_naming, with_names
 from warpwright.rewrites._indent import opens_line
 from warpwright.rewrites._layout import free_name, line_of, reindented, with_comment
-from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._loops import header_of
 from warpwright.rewrites._row_loop import targets
 from warpwright.syntax.encoding import encoded
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, uncommented
 
 ROWS = 4
 """Rows at once: more take registers from the warps."""

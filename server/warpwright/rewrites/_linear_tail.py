@@ -16,10 +16,10 @@ from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import is_neutral, match_update
 from warpwright.rewrites._code import NoMatchError, bare, called_name
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import declared_name, locals_of
+from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._row_loop import root_name
 from warpwright.rewrites._threads import unfit_call
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, uncommented
 
 ATOMIC_OPERATIONS = {
     "atomicAdd": "+", "atomicSub": "+", "atomicAnd": "&", "atomicOr": "|", "atomicXor": "^", "atomicMax": "max",

@@ -6,10 +6,8 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import squeezed
 from warpwright.rewrites._formulas import Formula, Values, holds
-from warpwright.rewrites._threads import constant_of
 from warpwright.syntax.nodes import ancestors
 from warpwright.syntax.source import Source
 
@@ -42,13 +40,6 @@ def is_thread_number(number: Formula, fixed: Values | None = None) -> bool:
 
     parts = frozenset({BLOCK, SIZE, THREAD})
     return number.symbols <= parts and holds(is_thread, parts, fixed)
-
-
-def named_constant(kernel: Kernel, text: str) -> int | None:
-    """As `constant_of`, with the macros of other files that the kernel uses."""
-    own = constant_of(kernel.source, text)
-    found = kernel.macros.get(text, "").strip(" ()")
-    return int(found) if own is None and found.isdecimal() else own
 
 
 def whole_number(source: Source, use: Node) -> Node | None:

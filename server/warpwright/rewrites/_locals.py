@@ -14,7 +14,7 @@ from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import called_name, functions_of, macro_texts
-from warpwright.syntax.nodes import ancestors, descendants, parameters_of, uncommented
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 
@@ -97,15 +97,6 @@ def is_floating(source: Source, node: Node, types: Mapping[str, str]) -> bool:
     elif node.type == "conditional_expression":
         parts = [n for f in ("consequence", "alternative") if (n := node.child_by_field_name(f)) is not None]
     return any(is_floating(source, part, types) for part in parts)
-
-
-def declared_name(source: Source, declarator: Node | None) -> str:
-    """The name that a declarator declares: `tile` for `tile[16][16] = {}`; empty for none."""
-    while declarator is not None and declarator.type not in ("identifier", "field_identifier"):
-        declarator = declarator.child_by_field_name("declarator") or next(
-            (c for c in declarator.named_children if c.type.endswith("declarator") or c.type == "identifier"), None
-        )
-    return source.node_text(declarator) if declarator is not None else ""
 
 
 def declared_names(source: Source, *nodes: Node) -> set[str]:

@@ -11,8 +11,7 @@ from warpwright.cuda.linkage import is_header
 from warpwright.facts.aliasing import has_volatile
 from warpwright.facts.model import Basis, Dim3, Kernel
 from warpwright.rewrites._code import body, host_launches, in_macro, macros_naming, unseen_launch
-from warpwright.rewrites._locals import declared_name
-from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, node_at
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, launch_configuration, node_at
 from warpwright.syntax.source import Source
 
 _HIDES = re.compile(

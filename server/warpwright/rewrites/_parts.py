@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import Update, combined, is_exact, match_update, neutral, shuffled_type
 from warpwright.rewrites._code import NoMatchError, names, squeezed
 from warpwright.rewrites._early import is_integer_text
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import declared_name, locals_of
+from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._row_loop import RowLoop, require_same_order, row_loop, step_loop, targets
 from warpwright.rewrites._templates import written_as
-from warpwright.rewrites._threads import constant_of
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source
 
 
@@ -113,7 +113,7 @@ def _element_updates(kernel: Kernel, loop: RowLoop, inside: Node) -> list[Update
         if update is None:
             raise NoMatchError(f"Line {line_of(source, statement)} does not combine a value into one place.")
         found.append(update)
-    start = constant_of(source, squeezed(source.node_code(loop.initial)))
+    start = number_at(source, inside, source.node_code(loop.initial))
     for update in found:
         target, line = squeezed(source.node_code(update.target)), line_of(source, update.node)
         element = re.fullmatch(r"(\w+)\[(\d+)\]", target)

@@ -7,12 +7,13 @@ import struct
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import integer
 from warpwright.facts.bodies import is_float_function
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._code import called_name
 from warpwright.rewrites._names import assignments
-from warpwright.rewrites._thread_indices import Indices, declared_types, integer_literal
+from warpwright.rewrites._thread_indices import Indices, declared_types
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
@@ -94,7 +95,7 @@ class Ranges:
         if object_name == "blockDim" and axis in _THREADS:
             return (1, _THREADS[axis])
         negative = node.type == "number_literal" and text.startswith("-")  # as the grammar reads `? -1 :`
-        value = integer_literal(text.lstrip("- ")) if node.type == "number_literal" else None
+        value = integer(text.lstrip("- ")) if node.type == "number_literal" else None
         if value is None or (negative and "u" in text.lower()):
             return None
         return (-value, -value) if negative else (value, value)

@@ -28,8 +28,15 @@ from warpwright.rewrites._code import (
 from warpwright.rewrites._error_checks import is_extension
 from warpwright.rewrites._grids import call_of
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import declared_name
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, uncommented, walk
+from warpwright.syntax.nodes import (
+    ancestors,
+    declared_name,
+    descendants,
+    enclosing,
+    launch_configuration,
+    uncommented,
+    walk,
+)
 from warpwright.syntax.source import Source, Span
 
 _CAPTURE = re.compile(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import WARP, AccessKind, Kernel, Space
 from warpwright.facts.types import CType, builtin_type
@@ -17,7 +18,7 @@ from warpwright.rewrites._code import NoMatchError, called_name, names, squeezed
 from warpwright.rewrites._iteration_variables import own_variables, set_anew, visible_at
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import is_floating, locals_of
-from warpwright.rewrites._threads import NUMBERS, constant_of
+from warpwright.rewrites._threads import NUMBERS
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
@@ -92,7 +93,7 @@ def step_loop(kernel: Kernel, node: Node, least: int = WARP) -> RowLoop:
     if source.node_text(operator) not in ("<", "<=") or source.node_text(left) != step:
         raise NoMatchError(f"The loop at line {line} does not run while {step} is less than a bound.")
     bound = squeezed(source.node_code(right))
-    if (constant_of(source, bound) or least) < least:
+    if (number_at(source, node, bound) or least) < least:
         raise NoMatchError(f"Nothing to gain: the loop at line {line} has fewer than {least} iterations.")
     changed = {source.node_text(t) for t in targets(inside, source) if t.type == "identifier"}
     if any(n in changed for n in re.findall(r"(?<![.\w])\w+", bound)) or re.search(

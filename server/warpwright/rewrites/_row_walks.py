@@ -17,12 +17,12 @@ from warpwright.rewrites._code import NoMatchError, body, called_name, in_macro,
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial, coefficient, symbols
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import changed_names, declared_name, declared_names, locals_of
+from warpwright.rewrites._locals import changed_names, declared_names, locals_of
 from warpwright.rewrites._loops import loop_start
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._row_stores import led_to
 from warpwright.rewrites._uniform import is_even_loop, is_uniform
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _STEP = r"{0}\+\+|\+\+{0}|{0}\+=1|{0}={0}\+1"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
 
 from tree_sitter import Node
 
 from warpwright.cuda.linkage import is_header
+from warpwright.cuda.numbers import file_constants, integer, integer_operation
 from warpwright.facts.model import Basis, Dim3, Kernel
 from warpwright.rewrites._code import host_launches, macro_texts, unseen_launch
 from warpwright.rewrites._names import assignments
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
-_INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 _NO_INDEX = re.compile(r"\b(?:char|short|bool|float|double|half|u?int(?:8|16)_t|pointer)\b")
 """Types that an index may not fit into."""
 _DEPTH = 16
@@ -54,7 +54,7 @@ class Indices:
         self.given = assignments(block, source)
         self.declared = declared_types(block, source)
         self.macros = macro_texts(source)
-        self.constants = _file_constants(source)
+        self.constants = file_constants(source)
 
     def value(self, node: Node, thread: Dim3, shape: Dim3, depth: int = _DEPTH) -> int | None:
         """The value for one thread of a block of that shape; None where the text does not say it, or a step of it does
@@ -66,7 +66,7 @@ class Indices:
         source = self.source
         match node.type:
             case "number_literal":
-                return integer_literal(source.node_text(node))
+                return integer(source.node_text(node))
             case "parenthesized_expression" | "subscript_argument_list":
                 inner = uncommented(node)
                 return self.value(inner[0], thread, shape, depth) if len(inner) == 1 else None
@@ -79,7 +79,7 @@ class Indices:
                 if left is None or right is None or op is None:
                     return None
                 a, b = (self.value(side, thread, shape, depth) for side in (left, right))
-                return _combined(source.node_text(op), a, b) if a is not None and b is not None else None
+                return integer_operation(source.node_text(op), a, b) if a is not None and b is not None else None
         return None
 
     def _named(self, name: str, thread: Dim3, shape: Dim3, depth: int) -> int | None:
@@ -90,7 +90,7 @@ class Indices:
             return self.value(values[0], thread, shape, depth - 1)
         texts = self.macros.get(name, [])
         if texts:
-            return integer_literal(texts[0]) if len(texts) == 1 else None
+            return integer(texts[0].strip(" ()")) if len(texts) == 1 else None
         value = self.constants.get(name)
         return self.value(value, thread, shape, depth - 1) if value is not None else None
 
@@ -111,63 +111,7 @@ def declared_types(block: Node, source: Source) -> dict[str, list[str]]:
     return found
 
 
-def _file_constants(source: Source) -> Mapping[str, Node]:
-    """The values of `const` and `constexpr` variables outside of functions; those that are defined once."""
-    found: dict[str, list[Node]] = {}
-    for declared in descendants(source.root, "init_declarator"):
-        name, value, statement = (
-            declared.child_by_field_name("declarator"),
-            declared.child_by_field_name("value"),
-            declared.parent,
-        )
-        outside = not any(
-            n.type in ("function_definition", "class_specifier", "struct_specifier") for n in ancestors(declared)
-        )
-        if name is None or value is None or statement is None or name.type != "identifier" or not outside:
-            continue
-        if re.match(r"(?:static\s+|inline\s+)*const(?:expr)?\b", source.node_code(statement)):
-            found.setdefault(source.node_text(name), []).append(value)
-    return {name: values[0] for name, values in found.items() if len(values) == 1}
-
-
-def integer_literal(text: str) -> int | None:
-    """The value of a decimal or hexadecimal literal, in parentheses or not; None for anything else.
-
-    >>> integer_literal("0x1fU"), integer_literal("(16)"), integer_literal("017"), integer_literal("n")
-    (31, 16, None, None)
-    """
-    match = _INTEGER.fullmatch(text.strip().strip("()").strip())
-    if match is None or (match[1].startswith("0") and match[1].isdigit() and len(match[1]) > 1):  # octal
-        return None
-    return int(match[1], 0)
-
-
 def _special(text: str, thread: Dim3, shape: Dim3) -> int | None:
     name, _, axis = text.replace(" ", "").partition(".")
     values = {"threadIdx": thread, "blockDim": shape}.get(name)
     return values["xyz".index(axis)] if values is not None and axis in ("x", "y", "z") else None
-
-
-def _combined(op: str, a: int, b: int) -> int | None:
-    match op:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case "/":
-            return a // b if b else None
-        case "%":
-            return a % b if b else None
-        case "&":
-            return a & b
-        case "|":
-            return a | b
-        case "^":
-            return a ^ b
-        case ">>":
-            return a >> b if b < 31 else None
-        case "<<":
-            return a << b if b < 31 else None
-    return None

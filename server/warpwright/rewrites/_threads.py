@@ -12,9 +12,17 @@ from warpwright.facts.model import WARP, Basis, Kernel, Launch
 from warpwright.rewrites._code import called_name, callees_of, host_launches, macro_texts, macros_of, unseen_launch
 from warpwright.rewrites._grids import is_shape
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import declared_name, declared_names
+from warpwright.rewrites._locals import declared_names
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, node_at, parameters_of, uncommented
+from warpwright.syntax.nodes import (
+    ancestors,
+    declared_name,
+    descendants,
+    launch_configuration,
+    node_at,
+    parameters_of,
+    uncommented,
+)
 from warpwright.syntax.source import Source
 
 NUMBERS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize")
@@ -29,25 +37,6 @@ _UNFIT_MACRO = re.compile(
     r"|(?<![=<>!])=(?!=)|\+\+|--|;|__"
 )
 _SIDE_EFFECT = re.compile(r"\b(?:atomic\w+|printf|assert|__prof_trigger)\b")
-
-
-def constant_of(source: Source, text: str, depth: int = 0) -> int | None:
-    """The value of a literal, or of a macro or constant of this file that is one; None for anything else."""
-    if re.fullmatch(r"\d+[uUlL]*", text):
-        return int(text.rstrip("uUlL"))
-    if depth > 4 or not re.fullmatch(r"\w+", text):
-        return None
-    found: set[str] = set()
-    for macro in descendants(source.root, "preproc_def"):
-        name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
-        if name is not None and source.node_text(name) == text:
-            found.add(re.sub(r"[\s()]", "", source.node_code(value)) if value is not None else "")
-    for declarator in descendants(source.root, "init_declarator"):
-        name, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
-        if name is not None and value is not None and source.node_text(name) == text:
-            before = source.code_text(declarator.parent.start_byte, declarator.start_byte) if declarator.parent else ""
-            found.add(re.sub(r"\s", "", source.node_text(value)) if re.search(r"\bconst(?:expr)?\b", before) else "")
-    return constant_of(source, found.pop(), depth + 1) if len(found) == 1 else None
 
 
 def unfit_call(kernel: Kernel, node: Node) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import called_name, macro_texts
-from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._row_loop import targets
-from warpwright.rewrites._threads import constant_of
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import declared_name, descendants
 
 _OF_BLOCK = frozenset({"blockIdx", "blockDim", "gridDim", "warpSize"})
 _PURE = frozenset({"min", "max", "abs", "fminf", "fmaxf", "fabsf", "sizeof", "ceilf", "floorf"})
@@ -78,8 +78,8 @@ def _is_uniform_name(kernel: Kernel, variables: Locals, name: Node, known: Colle
         value = variables.values.get(text)
         return value is None or is_uniform(kernel, variables, value, known)
     if text in macro_texts(kernel.source) or text in variables.changed:
-        return constant_of(kernel.source, text) is not None
-    return constant_of(kernel.source, text) is not None or _is_template_value(kernel, text)
+        return number_at(kernel.source, name, text) is not None
+    return number_at(kernel.source, name, text) is not None or _is_template_value(kernel, text)
 
 
 def _is_template_value(kernel: Kernel, name: str) -> bool:

@@ -13,11 +13,11 @@ from warpwright.rewrites._code import NoMatchError, body, in_macro, moved_pointe
 from warpwright.rewrites._counted_walk import CountedWalk, moves_along, written_out
 from warpwright.rewrites._element_arrays import ElementArray, done, is_certain, is_value
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import changed_names, declared_name, declared_names, is_template_type, locals_of
+from warpwright.rewrites._locals import changed_names, declared_names, is_template_type, locals_of
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._templates import launched_beside_structures
 from warpwright.rewrites._threads import unfit_call
-from warpwright.syntax.nodes import descendants, enclosing, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 

@@ -52,6 +52,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
@@ -71,7 +72,7 @@ from warpwright.rewrites._layout import after_statement, free_name, line_of
 from warpwright.rewrites._locals import Locals, is_template_type, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import targets
-from warpwright.rewrites._threads import TIES, constant_of, unfit_call
+from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
@@ -263,7 +264,7 @@ def _require_fixed(source: Source, loop: Node, start: Node, element: Node) -> No
         statement = statement.next_named_sibling
     for index in descendants(indices, "identifier"):
         word = source.node_text(index)
-        if word in changed or (word in macro_texts(source) and constant_of(source, word) is None):
+        if word in changed or (word in macro_texts(source) and number_at(source, index, word) is None):
             raise NoMatchError(f"`{word}`, which picks the element, may change in the loop at line {line}.")
 
 

@@ -59,12 +59,12 @@ from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Spac
 from warpwright.rewrites._arrays import indices_of
 from warpwright.rewrites._code import NoMatchError, body, called_name, functions_of, host_launches, in_macro, overlaps
 from warpwright.rewrites._layout import after_statement, before_statement, line_of
-from warpwright.rewrites._locals import declared_name, locals_of
+from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._uniform import is_even_loop
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, node_at
+from warpwright.syntax.nodes import declared_name, descendants, node_at
 from warpwright.syntax.source import Source, Span
 
 NAME = "add-barrier"

@@ -92,7 +92,7 @@ from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial, indices_of
 from warpwright.rewrites._launch_shape import block_made_smaller, grid_divided
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
-from warpwright.rewrites._locals import declared_name, declared_names
+from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._row_loop import root_name
 from warpwright.rewrites._short_loops import SHORT, is_short
@@ -100,7 +100,7 @@ from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import declared_name, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "coarsen-threads"

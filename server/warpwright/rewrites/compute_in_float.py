@@ -53,10 +53,10 @@ from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._code import NoMatchError, body, called_name, in_macro, overlaps
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import declared_name, locals_of
+from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "compute-in-float"

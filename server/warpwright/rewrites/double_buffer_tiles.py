@@ -100,13 +100,13 @@ from warpwright.rewrites._copies import Copy, copy_of
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._limits import SHARED_BYTES
-from warpwright.rewrites._locals import changed_names, declared_name, declared_names
+from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "double-buffer-tiles"

@@ -73,14 +73,14 @@ from warpwright.rewrites._guards import comparisons
 from warpwright.rewrites._interleaved import is_barrier, statements_of
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._limits import THREADS
-from warpwright.rewrites._locals import declared_name, locals_of
+from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._thread_numbers import OF_GRID
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "fewer-merges"

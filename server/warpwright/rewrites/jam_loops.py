@@ -84,14 +84,14 @@ from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented, with_comments
-from warpwright.rewrites._locals import changed_names, declared_name, declared_names
+from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, header_of, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "jam-loops"

@@ -66,6 +66,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.cuda.linkage import is_header
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, functions_of, macro_texts, macros_naming, names, overlaps
@@ -73,14 +74,13 @@ from warpwright.rewrites._grids import call_of, capped, extent, launches_along_x
 from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, with_comment
 from warpwright.rewrites._limits import THREADS
-from warpwright.rewrites._locals import changed_names, declared_name, locals_of
+from warpwright.rewrites._locals import changed_names, locals_of
 from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._thread_numbers import OF_GRID
-from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._uniform import is_uniform
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, enclosing, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "loop-over-blocks"
@@ -232,7 +232,7 @@ def _in_kernel(kernel: Kernel, name: str) -> str | None:
     for macro in descendants(source.root, "preproc_def", "preproc_function_def"):
         defined = macro.child_by_field_name("name")
         if defined is not None and source.node_text(defined) == name:
-            plain = macro.type == "preproc_function_def" or constant_of(source, name) is not None
+            plain = macro.type == "preproc_function_def" or number_at(source, source.root, name) is not None
             once = len(macro_texts(source).get(name, [])) == 1
             return name if macro.start_byte < start and plain and once else None
     of_file = [
@@ -240,7 +240,7 @@ def _in_kernel(kernel: Kernel, name: str) -> str | None:
         for declarator in descendants(source.root, "init_declarator")
         if declared_name(source, declarator) == name and enclosing(declarator, "function_definition") is None
     ]
-    known = constant_of(source, name) is not None
+    known = number_at(source, source.root, name) is not None
     return name if known and len(of_file) == 1 and of_file[0].start_byte < start else None
 
 

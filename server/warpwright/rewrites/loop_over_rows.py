@@ -70,7 +70,7 @@ from warpwright.rewrites._guarded_work import GuardedWork, guarded_work
 from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._invariant_calls import hoisted, invariant_expressions
 from warpwright.rewrites._layout import indent_unit, line_of, reindented, with_comment, without_text
-from warpwright.rewrites._locals import Locals, changed_names, declared_name, locals_of
+from warpwright.rewrites._locals import Locals, changed_names, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._thread_numbers import OF_GRID
@@ -78,7 +78,7 @@ from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.syntax.nodes import descendants, enclosing, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "loop-over-rows"

@@ -53,17 +53,17 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, condition_of, macro_texts, names, overlaps, squeezed
 from warpwright.rewrites._layout import indent_unit, line_of, reindented, with_comment, without_text
-from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._thread_numbers import NUMBER
-from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, uncommented, walk
+from warpwright.syntax.nodes import declared_name, descendants, uncommented, walk
 from warpwright.syntax.source import Source, Span
 
 NAME = "merge-guards"
@@ -164,8 +164,9 @@ def _require_same(source: Source, variables: Locals, guard: Node) -> None:
         raise NoMatchError(f"The condition at line {line} is more than a comparison of numbers.")
     for name in descendants(test, "identifier"):
         text = source.node_text(name)
-        known = NUMBER.fullmatch(text) or constant_of(source, text) is not None
-        if text in macro_texts(source) and constant_of(source, text) is None:
+        number = number_at(source, name, text)
+        known = NUMBER.fullmatch(text) or number is not None
+        if text in macro_texts(source) and number is None:
             raise NoMatchError(f"`{text}` in the condition at line {line} is a macro.")
         if not known and not variables.is_fixed(text):
             raise NoMatchError(f"`{text}` in the condition at line {line} may change.")

@@ -75,13 +75,13 @@ from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, in_macro, names, overlaps
 from warpwright.rewrites._interleaved import is_barrier
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
-from warpwright.rewrites._locals import declared_name, locals_of
+from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import targets
 from warpwright.rewrites._uniform import is_even_loop, is_uniform
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, node_at
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, enclosing, node_at
 from warpwright.syntax.source import Source, Span
 
 NAME = "move-barrier-out-of-branch"

@@ -65,7 +65,6 @@ from warpwright.rewrites._formulas import Formula, Values, formula, holds
 from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._grids import arguments_of, call_of, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._thread_indices import integer_literal
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, uncommented
@@ -214,8 +213,9 @@ def _edits_in(source: Source, place: Node, old: int, new: int) -> Iterator[tuple
     literals = [place] if place.type == "preproc_arg" else descendants(place, "number_literal")
     for literal in literals:
         text = source.node_code(literal).rstrip()
-        value = integer_literal(text)
-        if value is not None and value > 0 and value in (old, old - 1):
+        number = re.fullmatch(r"\(?\s*([1-9]\d*)[uUlL]*\s*\)?", text)
+        value = int(number[1]) if number else 0
+        if value > 0 and value in (old, old - 1):
             changed = re.sub(r"\d+", str(new - (old - value)), text, count=1)
             yield literal.start_byte, TextEdit(literal.start_byte, literal.start_byte + len(text), changed)
 

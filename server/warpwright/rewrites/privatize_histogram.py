@@ -65,6 +65,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._allocations import elements_allocated
@@ -85,11 +86,10 @@ from warpwright.rewrites._layout import after_statement, before_statement, free_
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._movable import unmovable
-from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, node_at, uncommented
-from warpwright.syntax.source import Source, Span
+from warpwright.syntax.source import Span
 
 NAME = "privatize-histogram"
 title = "Privatize the histogram in shared memory"
@@ -316,19 +316,15 @@ def _bound(kernel: Kernel, variables: Locals, node: Node, depth: int = 0) -> tup
         wide = kind is not None and kind.is_integer and (kind.size or 0) >= 4
         return (_bound(kernel, variables, value, depth + 1) if value is not None and wide else None) or _byte(kind)
     if node.type == "call_expression" and called_name(node, source) == "min":
-        limits = [
-            constant_of(source, squeezed(source.node_code(a))) or _mask(source, a)
-            for a in uncommented(node.child_by_field_name("arguments"))
-        ]
+        given = uncommented(node.child_by_field_name("arguments"))
+        limits = [number_at(source, argument, source.node_code(argument)) for argument in given]
         largest = [limit for limit in limits if limit is not None]
         return (min(largest) + 1, str(min(largest) + 1)) if largest else None
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     operator = node.child_by_field_name("operator")
     if node.type != "binary_expression" or left is None or right is None or operator is None:
         return None
-    number, sign = constant_of(source, squeezed(source.node_code(right))), source.node_text(operator)
-    if number is None and sign == "&":
-        number = _mask(source, right)
+    number, sign = number_at(source, right, source.node_code(right)), source.node_text(operator)
     if number is None or number <= 0:
         return None
     inner = _bound(kernel, variables, left, depth + 1)
@@ -341,16 +337,6 @@ def _bound(kernel: Kernel, variables: Locals, node: Node, depth: int = 0) -> tup
     if sign == ">>" and inner is not None and number < 32:
         return ((inner[0] - 1) >> number) + 1, str(((inner[0] - 1) >> number) + 1)
     return None
-
-
-def _mask(source: Source, node: Node) -> int | None:
-    """A hexadecimal literal, or `N - 1` in parentheses of a constant N."""
-    text = squeezed(source.node_code(node))
-    if re.fullmatch(r"0[xX][\da-fA-F]+[uUlL]*", text):
-        return int(text.rstrip("uUlL"), 16)
-    less = re.fullmatch(r"(\w+)-1[uU]?", text)
-    number = constant_of(source, less[1]) if less else None
-    return number - 1 if number is not None else None
 
 
 def _byte(kind: CType | None) -> tuple[int, str] | None:
@@ -374,7 +360,7 @@ def _tested(kernel: Kernel, variables: Locals, found: _Count) -> tuple[int, str]
             left, right = squeezed(source.node_code(condition.left)), squeezed(source.node_code(condition.right))
             spelled = (left, condition.operator, right)
             positive = positive or spelled in ((index, ">=", "0"), (index, ">", "-1"), ("0", "<=", index))
-            limit = constant_of(source, right)
+            limit = number_at(source, condition.right, right)
             if left == index and limit is not None and condition.operator in ("<", "<="):
                 one_more = limit + (condition.operator == "<=")
                 below = (one_more, right if condition.operator == "<" else str(one_more))

@@ -59,17 +59,18 @@ from collections.abc import Set
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import restricted
 from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.rewrites._code import body, called_name, in_macro, names, overlaps
 from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._layout import line_of, with_comment, without_text
-from warpwright.rewrites._locals import declared_name, locals_of
+from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
-from warpwright.rewrites._threads import constant_of, unfit_call
+from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "remove-barrier"
@@ -157,7 +158,7 @@ def _touches_nothing(source: Source, statement: Node, own: Set[str]) -> bool:
     if any(True for _ in descendants(statement, "function_declarator", "argument_list", "initializer_list")):
         return False  # a constructor may do anything: `Scan scan(tile);`
     used = {source.node_text(n) for n in descendants(statement, "identifier")} - own - _NUMBERS
-    return loads_nothing(source, statement) and all(constant_of(source, name) is not None for name in used)
+    return loads_nothing(source, statement) and all(number_at(source, statement, name) is not None for name in used)
 
 
 def _own_names(kernel: Kernel) -> Set[str]:

@@ -69,6 +69,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Basis, Kernel
 from warpwright.rewrites._code import (
     NoMatchError,
@@ -84,7 +85,6 @@ from warpwright.rewrites._code import (
 )
 from warpwright.rewrites._interleaved import InterleavedLoop, has_operator, match_loop, statements_of
 from warpwright.rewrites._layout import without_lines
-from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._tree_reduction import is_integer, require_reorderable, require_unread, require_whole_block
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -246,7 +246,7 @@ def _require_block(kernel: Kernel, loop: InterleavedLoop) -> None:
             raise NoMatchError(f"The block at {launch.source} has more than one dimension.")
         if not is_power_of_two(x):
             raise NoMatchError(f"The block at {launch.source} has {x} threads, which is not a power of two.")
-        if bound != "blockDim.x" and constant_of(kernel.source, bound) != x:
+        if bound != "blockDim.x" and number_at(kernel.source, loop.bound, bound) != x:
             raise NoMatchError(
                 f"The loop runs to {bound}, which is not known to be the {x} threads of the block at {launch.source}."
             )

@@ -73,6 +73,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.cuda.linkage import is_header
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
 from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, overlaps, squeezed
 from warpwright.rewrites._grids import launches_along_x
@@ -80,14 +81,14 @@ from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._jam import ROWS, Rows, depends_on_row, jammed, shared_loops
 from warpwright.rewrites._launch_shape import covers, grid_divided_by
 from warpwright.rewrites._layout import indent_unit, line_of
-from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._loops import counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._thread_numbers import OF_GRID
-from warpwright.rewrites._threads import TIES, constant_of, unfit_call
+from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, node_at, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, node_at, uncommented
 from warpwright.syntax.source import Span
 
 NAME = "several-rows-at-once"
@@ -207,7 +208,7 @@ def _of_loop(kernel: Kernel, block: Node, node: Node) -> Rewrite | None:
     if loop is None or loop.step is not None or not any(True for _ in descendants(loop.body, "for_statement")):
         return None
     bound = source.node_text(loop.bound)
-    count, start = constant_of(source, bound), constant_of(source, source.node_text(loop.start))
+    count, start = (number_at(source, node, text) for text in (bound, source.node_text(loop.start)))
     plain = loop.bound.type in ("identifier", "number_literal")
     if not plain or loop.body.type != "compound_statement":
         return None

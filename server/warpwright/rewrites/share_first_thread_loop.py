@@ -93,7 +93,7 @@ from warpwright.rewrites._first_thread import (
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._interleaved import statements_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of, reindented, without_text
-from warpwright.rewrites._locals import Locals, declared_name, declared_names, locals_of
+from warpwright.rewrites._locals import Locals, declared_names, locals_of
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._parts import Part, parts_of
@@ -104,7 +104,7 @@ from warpwright.rewrites._uniform import is_even_loop, is_uniform
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import ancestors, declared_name, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "share-first-thread-loop"

@@ -76,6 +76,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import WARP, Basis, Kernel
 from warpwright.facts.types import CType
@@ -95,7 +96,6 @@ from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
 from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._templates import written_as
-from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._tree_reduction import (
     by_first_thread,
     require_reorderable,
@@ -347,7 +347,7 @@ def _require_block(kernel: Kernel, block: Node, loop: HalvingLoop) -> list[int]:
             raise NoMatchError(
                 f"The block at {launch.source} has {x} threads, which is no power of two from {WARP} on."
             )
-        if not _is_half(kernel.source, start, x):
+        if not _is_half(kernel.source, loop.node, start, x):
             raise NoMatchError(
                 f"The loop starts at {start}, which is not known to be half of the {x} threads at {launch.source}."
             )
@@ -380,12 +380,12 @@ def _given(source: Source, node: Node, step: str) -> str:
     return ""
 
 
-def _is_half(source: Source, text: str, threads: int) -> bool:
+def _is_half(source: Source, block: Node, text: str, threads: int) -> bool:
     found = re.fullmatch(r"\(?\(?([\w.]+)\)?(?:/2[uU]?|>>1[uU]?)\)?", text)
     whole = found[1] if found else ""
     if whole:
-        return whole == "blockDim.x" or constant_of(source, whole) == threads
-    half = constant_of(source, text)
+        return whole == "blockDim.x" or number_at(source, block, whole) == threads
+    half = number_at(source, block, text)
     return half is not None and half * 2 == threads
 
 

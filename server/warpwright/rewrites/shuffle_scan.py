@@ -85,6 +85,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import WARP, Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import shuffled_type
@@ -96,7 +97,7 @@ from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._scans import Scan, doubling_scan, serial_scan
 from warpwright.rewrites._templates import written_as
-from warpwright.rewrites._threads import constant_of, whole_warps
+from warpwright.rewrites._threads import whole_warps
 from warpwright.rewrites._tree_reduction import require_reorderable, require_whole_block
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -142,7 +143,7 @@ def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
     threads = max(launch.block[0] or 0 for launch in launches)
     if scan.bound != "blockDim.x":
         for launch in launches:
-            if constant_of(source, scan.bound) != launch.block[0]:
+            if number_at(source, block, scan.bound) != launch.block[0]:
                 raise NoMatchError(
                     f"The loop runs to {scan.bound}, which is not known to be the threads at {launch.source}."
                 )

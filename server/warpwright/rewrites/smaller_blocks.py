@@ -59,6 +59,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import has_volatile
 from warpwright.facts.model import WARP, Basis, Kernel, Launch
 from warpwright.rewrites._code import (
@@ -75,7 +76,7 @@ from warpwright.rewrites._code import (
 )
 from warpwright.rewrites._grids import is_shape
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._linear_threads import OTHER_AXES, named_constant, size_in, whole_number
+from warpwright.rewrites._linear_threads import OTHER_AXES, size_in, whole_number
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites._threads import NUMBERS, grid_times
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
@@ -220,7 +221,7 @@ def _numbers(kernel: Kernel, block: Node, threads: int) -> list[TextEdit]:
         size = size_in(source, whole)
         if size == "blockDim.x":
             continue
-        if named_constant(kernel, size) != threads:
+        if number_at(source, whole, size, kernel.macros) != threads:
             raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
         for part in descendants(whole, "identifier", "number_literal"):
             if squeezed(source.node_code(part)) == size:

@@ -58,20 +58,20 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import known_overlaps
 from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, names, overlaps, squeezed
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
 from warpwright.rewrites._layout import line_of, reindented
-from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._loops import CountedLoop, counted_loop
 from warpwright.rewrites._movable import unmovable
-from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._tree_reduction import require_whole_block
 from warpwright.rewrites._uniform import is_uniform
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "spread-serial-loop"
@@ -111,7 +111,7 @@ def _rewrite(kernel: Kernel, block: Node, branch: Node) -> Rewrite:
         raise NoMatchError(f"The threads may not agree on the range of the loop at line {line_of(source, loop.node)}.")
     require_whole_block(kernel, block, branch)
     _require_waits(kernel, block, branch, arrays)
-    count = constant_of(source, squeezed(source.node_code(loop.bound)))
+    count = number_at(source, loop.node, source.node_code(loop.bound))
     if count is not None and count < FEWEST:
         raise NoMatchError(f"Nothing to gain: the loop at line {line_of(source, loop.node)} has {count} iterations.")
     launches = [launch for launch in kernel.launches if launch.threads]

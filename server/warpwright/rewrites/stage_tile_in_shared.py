@@ -83,7 +83,6 @@ from warpwright.rewrites._guards import Guard, guard_of, loads_nothing, move_gua
 from warpwright.rewrites._indices import Indices, constant_named, indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites._limits import SHARED_BYTES
-from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._products import Product, match_product, require_even, require_unwritten
@@ -91,7 +90,7 @@ from warpwright.rewrites._tiles import Tile, element_bytes, tile_of, zero_of
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import declared_name, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "stage-tile-in-shared"

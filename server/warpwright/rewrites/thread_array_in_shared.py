@@ -63,19 +63,18 @@ from collections.abc import Mapping
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Dim3, Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._arrays import element_uses, extents_of, misuse
 from warpwright.rewrites._code import NoMatchError, body, host_launches, overlaps, squeezed
 from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import SHARED_BYTES
-from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._names import assignments
-from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "thread-array-in-shared"
@@ -167,7 +166,7 @@ def _rewrite(kernel: Kernel, block: Node, declaration: Node, declarator: Node, n
     kind = _kind(source, declaration, name)
     if reason := misuse(block, source, name, len(extents), declarator):
         raise NoMatchError(reason)
-    sizes = [constant_of(source, squeezed(source.node_code(extent))) for extent in extents]
+    sizes = [number_at(source, declaration, source.node_code(extent)) for extent in extents]
     known = [size for size in sizes if size]
     if not known or len(known) != len(sizes):
         raise NoMatchError(f"How many elements `{name}` has is not known from the text.")

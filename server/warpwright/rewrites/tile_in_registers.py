@@ -88,14 +88,14 @@ from warpwright.rewrites._code import NoMatchError, body, called_name, host_laun
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._launch_shape import block_divided
 from warpwright.rewrites._layout import free_name, indent_unit, line_of
-from warpwright.rewrites._locals import declared_name, is_template_type
+from warpwright.rewrites._locals import is_template_type
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._several import Copies, Varying, repeated, steps_of, varying_names
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "tile-in-registers"

@@ -81,7 +81,7 @@ from warpwright.rewrites._elementwise import (
 )
 from warpwright.rewrites._grids import as_operand, divided_along, extent, launches_along_x, uncovered
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
-from warpwright.rewrites._locals import changed_names, declared_name
+from warpwright.rewrites._locals import changed_names
 from warpwright.rewrites._loops import header_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_elements import (
@@ -99,6 +99,7 @@ from warpwright.rewrites._strided import step_of
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
+from warpwright.syntax.nodes import declared_name
 from warpwright.syntax.source import Source, Span
 
 NAME = "vectorize-rows"

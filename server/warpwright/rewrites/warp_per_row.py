@@ -75,6 +75,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import loop_around
 from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
@@ -84,7 +85,7 @@ from warpwright.rewrites._few_threads import explanation_of_few, size_of, walked
 from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
-from warpwright.rewrites._linear_threads import OTHER_AXES, named_constant, size_in, whole_number
+from warpwright.rewrites._linear_threads import OTHER_AXES, size_in, whole_number
 from warpwright.rewrites._located import LocatingLoop, locating_loop, put_together
 from warpwright.rewrites._prefix_loop import PrefixLoop, prefix_edit, prefix_loop
 from warpwright.rewrites._row_loop import RowLoop, accumulated, row_loop
@@ -265,7 +266,7 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None], lanes: int)
                 "`blockIdx.x * blockDim.x + threadIdx.x`, so the row alone does not say which thread it is."
             )
         size = size_in(source, whole)
-        if size != "blockDim.x" and {named_constant(kernel, size)} != blocks:
+        if size != "blockDim.x" and {number_at(source, whole, size, kernel.macros)} != blocks:
             raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
         for part in descendants(whole, "field_expression", "identifier", "number_literal"):
             text = squeezed(source.node_code(part))

@@ -93,6 +93,15 @@ def function_declarator(function: Node) -> Node | None:
     return declarator
 
 
+def declared_name(source: Source, declarator: Node | None) -> str:
+    """The name that a declarator declares: `tile` for `tile[16][16] = {}`; empty for none."""
+    while declarator is not None and declarator.type not in ("identifier", "field_identifier"):
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (c for c in declarator.named_children if c.type.endswith("declarator") or c.type == "identifier"), None
+        )
+    return source.node_text(declarator) if declarator is not None else ""
+
+
 def by_reference(source: Source, declarator: Node | None) -> bool:
     """Whether a function or lambda with that declarator returns a reference: `float &f()`, `auto f() -> float &`,
     `decltype(auto)`."""
