@@ -2,6 +2,8 @@
 # make test               the tests that this machine can run, but for the slow ones
 # make test-all           the slow ones too
 # make check              format, lint, types, generated pages and tests
+# make site               the documentation as a site, in .build/site; fails at a link that leads nowhere
+# make package            wheel and sdist, in dist; the wheel is tried in a bare environment
 # make clean              remove what the above installed here
 #
 # All of it installs into $(VENV) and nowhere else. PYTHON=python3.12 picks the interpreter for a new one.
@@ -29,7 +31,7 @@ CONSTRAINTS := --constraint requirements/constraints.txt \
 	--constraint requirements/torch-beside-$(if $(HAVE_NVCC),toolkit,wheels).txt
 MACHINE_EXTRAS := $(if $(HAVE_NVCC),,$(comma)cuda)$(if $(HAVE_GPU),$(comma)gpu)
 
-.PHONY: demo test test-all check vscode clean
+.PHONY: demo test test-all check site package vscode clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/python tools/demo.py "$(FILE)"
@@ -42,6 +44,16 @@ test-all: $(VENV)/.test vscode
 
 check: $(VENV)/.test vscode
 	@$(BIN)/python tools/check.py
+
+site: $(VENV)/.site
+	@$(BIN)/python -m mkdocs build --strict --quiet
+
+package: $(VENV)/.python
+	@$(BIN)/python tools/package.py
+
+$(VENV)/.site: requirements/site.txt $(VENV)/.python
+	@$(INSTALL) 'what the site needs' --requirement requirements/site.txt
+	@touch $@
 
 $(VENV)/.python:
 	@test -n "$(PYTHON)" || { echo "warpwright needs Python 3.11 or newer with its venv module: install it" \

@@ -19,6 +19,14 @@ HEAD = """\
 Generated from the commands' own help. `--format json` is for machines; its form, the exit statuses and the names of
 rules are contracts. In a terminal output is coloured; `NO_COLOR=1` and `FORCE_COLOR=1` decide otherwise.
 `WARPWRIGHT_DEBUG=1` shows where an internal error happened.
+
+A shell completes commands, options, files and the names of rules with one line in its start-up file:
+
+| shell | file | line |
+|---|---|---|
+| Bash 4.4 or newer | `~/.bashrc` | `eval "$(_WARPWRIGHT_COMPLETE=bash_source warpwright)"` |
+| Zsh | `~/.zshrc` | `eval "$(_WARPWRIGHT_COMPLETE=zsh_source warpwright)"` |
+| Fish | `~/.config/fish/completions/warpwright.fish` | `_WARPWRIGHT_COMPLETE=fish_source warpwright \| source` |
 """
 
 

@@ -51,8 +51,14 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
     return names
 
 
+def rule_completions(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
+    """For a shell: the rules and groups that go on from the last of a list with commas."""
+    before, comma, last = begun.rpartition(",")
+    return [f"{before}{comma}{name}" for name in sorted(rule_and_group_names()) if name.startswith(last)]
+
+
 @click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
 @click.option(
     "--format",
     "output",
@@ -69,8 +75,22 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
     show_default=True,
     help="The least severity of findings for which the exit status is 1.",
 )
-@click.option("--select", multiple=True, callback=rule_names, metavar="RULES", help="Only these rules or groups.")
-@click.option("--ignore", multiple=True, callback=rule_names, metavar="RULES", help="All but these rules or groups.")
+@click.option(
+    "--select",
+    multiple=True,
+    callback=rule_names,
+    shell_complete=rule_completions,
+    metavar="RULES",
+    help="Only these rules or groups.",
+)
+@click.option(
+    "--ignore",
+    multiple=True,
+    callback=rule_names,
+    shell_complete=rule_completions,
+    metavar="RULES",
+    help="All but these rules or groups.",
+)
 @compile_options
 @click.option(
     "--profile",
@@ -80,8 +100,13 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
     "is none the emulator's.",
 )
 @compile_option
-@click.option("--baseline", metavar="FILE", help="Leave out the findings that this file records: only new ones fail.")
-@click.option("--write-baseline", metavar="FILE", help="Record the findings of now in FILE.")
+@click.option(
+    "--baseline",
+    type=click.Path(),
+    metavar="FILE",
+    help="Leave out the findings that this file records: only new ones fail.",
+)
+@click.option("--write-baseline", type=click.Path(), metavar="FILE", help="Record the findings of now in FILE.")
 @click.option(
     "--min-gain",
     type=click.FloatRange(0, 100),

@@ -15,8 +15,14 @@ from warpwright.rules.base import Rule
 from warpwright.rules.registry import all_rules
 
 
+def _names(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
+    """For a shell."""
+    every: list[Rule | RewriteKind] = [*all_rules(), *all_rewrites()]
+    return [each.name for each in every if each.name.startswith(begun)]
+
+
 @click.command("explain")
-@click.argument("name", required=False, metavar="[RULE]")
+@click.argument("name", required=False, shell_complete=_names, metavar="[RULE]")
 def command(name: str | None) -> int:
     """Explain a rule or a rewrite: why it matters, an example, what to do instead, its limits.
 

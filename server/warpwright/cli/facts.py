@@ -21,7 +21,7 @@ from warpwright.syntax.source import SourceError, read_source
 
 
 @click.command("facts")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option(
     "--format",
     "output",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from warpwright.cli.check import rule_names
+from warpwright.cli.check import rule_completions, rule_names
 from warpwright.cli.diff import coloured, source_diff
 from warpwright.cli.files import write_atomically
 from warpwright.cli.findings_text import count
@@ -35,8 +35,16 @@ from warpwright.verify.report import Level, Status
 
 
 @click.command("fix")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--rule", "rules", multiple=True, callback=rule_names, metavar="RULES", help="Only these rules' fixes.")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    callback=rule_names,
+    shell_complete=rule_completions,
+    metavar="RULES",
+    help="Only these rules' fixes.",
+)
 @click.option(
     "--diff/--write", "diff", default=True, help="Show the fixes as a diff (the default), or write the files."
 )

@@ -15,7 +15,7 @@ from warpwright.verify.history import HistoryError, Run, past_runs
 
 
 @click.command("history")
-@click.argument("file", metavar="[FILE]", required=False)
+@click.argument("file", type=click.Path(), metavar="[FILE]", required=False)
 @click.option("--kernel", metavar="NAME", help="Only verifications of this kernel.")
 @click.option("--most", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="How many are shown.")
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)

@@ -232,7 +232,14 @@ def compile_options(command: Callable[..., int]) -> Callable[..., int]:
         return command(compiled=Compiled(arch, tuple(given.items()), folders), **rest)
 
     for option in (
-        click.option("-I", "folders", multiple=True, metavar="DIR", help="A folder to look for includes in."),
+        click.option(
+            "-I",
+            "folders",
+            multiple=True,
+            type=click.Path(),
+            metavar="DIR",
+            help="A folder to look for includes in.",
+        ),
         click.option("-U", "undefines", multiple=True, metavar="NAME", help="A macro that is not defined."),
         click.option(
             "-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="A macro, as the compiler is given it."

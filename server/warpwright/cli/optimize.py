@@ -16,7 +16,7 @@ from warpwright.verify import harness
 
 
 @click.command("optimize")
-@click.argument("file", metavar="FILE")
+@click.argument("file", type=click.Path(), metavar="FILE")
 @click.option("--kernel", metavar="NAME", help="The kernel to work on; else the one with the most findings.")
 @click.option(
     "--goal",

@@ -12,7 +12,7 @@ from warpwright.problems.infer import find_problem
 
 
 @click.command("problem")
-@click.argument("file", metavar="FILE")
+@click.argument("file", type=click.Path(), metavar="FILE")
 @click.option("--kernel", metavar="NAME", help="The kernel; needed where the file has several.")
 def command(*, file: str, kernel: str | None) -> int:
     """Print how verification would run a kernel of FILE: arrays, scalars, launch, shapes, and where each comes from.

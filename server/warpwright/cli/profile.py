@@ -50,7 +50,7 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, values: tuple[str,
 
 
 @click.command("profile")
-@click.argument("file", metavar="FILE")
+@click.argument("file", type=click.Path(), metavar="FILE")
 @click.option("--kernel", metavar="NAME", help="The kernel; needed where the file has several.")
 @click.option(
     "--shape",

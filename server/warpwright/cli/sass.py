@@ -23,7 +23,7 @@ from warpwright.toolchain.machine_view import KernelCode, MachineView, machine_v
 
 
 @click.command("sass")
-@click.argument("file", metavar="FILE")
+@click.argument("file", type=click.Path(), metavar="FILE")
 @click.option(
     "--kernel", metavar="NAME", help="Only this kernel, or one instance of it, such as 'sum<float>'. [default: all]"
 )

@@ -18,7 +18,7 @@ from warpwright.timeline.report import read_trace, report_json, report_of
 
 
 @click.command("trace", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument("script", metavar="[SCRIPT]", required=False)
+@click.argument("script", type=click.Path(), metavar="[SCRIPT]", required=False)
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--import",

@@ -13,7 +13,7 @@ from warpwright.trust import TrustError, revoke, trust, trust_file, trusted_fold
 
 
 @click.command("trust")
-@click.argument("folder", required=False, metavar="[FOLDER]")
+@click.argument("folder", required=False, type=click.Path(), metavar="[FOLDER]")
 @click.option("--revoke", "is_revoked", is_flag=True, help="Take FOLDER back.")
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(folder: str | None, *, is_revoked: bool, output: str) -> int:

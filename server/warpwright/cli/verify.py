@@ -27,8 +27,8 @@ from warpwright.verify.verify import verify
 
 
 @click.command("verify")
-@click.argument("original", metavar="ORIGINAL")
-@click.argument("candidate", metavar="[CANDIDATE]", required=False)
+@click.argument("original", type=click.Path(), metavar="ORIGINAL")
+@click.argument("candidate", type=click.Path(), metavar="[CANDIDATE]", required=False)
 @click.option("--kernel", metavar="NAME", help="Only this kernel; else each that the candidate may have changed.")
 @click.option(
     "--goal",
