@@ -27,6 +27,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "warpwright.verify": { title: "Verifying" },
   "warpwright.profile": { title: "Profiling" },
   "warpwright.showSass": { title: "Disassembling" },
+  "warpwright.wire": { title: "Wiring into PyTorch" },
   "warpwright.showResults": {},
   "warpwright.explainRule": {},
 };

@@ -33,6 +33,7 @@ def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_edi
         "Verify kernel transpose",
         "Profile kernel transpose (emulated)",
         "Show SASS of kernel transpose",
+        "Wire kernel transpose into PyTorch",
     ]
 
 

@@ -30,6 +30,7 @@ PROFILE = "warpwright.profile"
 VERIFY = "warpwright.verify"
 SHOW_RESULTS = "warpwright.showResults"
 SHOW_SASS = "warpwright.showSass"
+WIRE = "warpwright.wire"
 EXPLAIN_RULE = "warpwright.explainRule"
 GENERATE = "warpwright.generate"
 FIX_ALL = "warpwright.fixAll"
@@ -263,3 +264,4 @@ def _commands(analysis: Analysis, start: int, end: int) -> Iterator[KernelComman
         yield KernelCommand(f"Verify kernel {kernel.name}", VERIFY, kernel.name)
         yield KernelCommand(f"Profile kernel {kernel.name} (emulated)", PROFILE, kernel.name)
         yield KernelCommand(f"Show SASS of kernel {kernel.name}", SHOW_SASS, kernel.name)
+        yield KernelCommand(f"Wire kernel {kernel.name} into PyTorch", WIRE, kernel.name)

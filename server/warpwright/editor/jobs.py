@@ -125,6 +125,13 @@ def ghost_rest(request: Json, progress: Progress, is_cancelled: IsCancelled) -> 
     return ghost_rest(request, progress, is_cancelled)
 
 
+def wire(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """A kernel as a package of PyTorch, see `wire_job`, which nothing else here needs."""
+    from warpwright.editor.wire_job import wire
+
+    return wire(request, progress, is_cancelled)
+
+
 def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Json:
     """What was found on this machine, part by part, and as a page."""
     found = list(parts(progress))
@@ -163,4 +170,5 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "surroundings": surroundings,
     "lines": machine_code_lines,
     "sass": machine_code_pages,
+    "wire": wire,
 }

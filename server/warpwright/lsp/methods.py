@@ -27,6 +27,7 @@ from warpwright.lsp import (
     profile_command,
     sass_command,
     verify_command,
+    wire_command,
     workspace_diagnostic,
 )
 
@@ -52,6 +53,7 @@ METHODS = (
     fix_command,
     profile_command,
     sass_command,
+    wire_command,
     verify_command,
     explain_command,
     doctor_command,
