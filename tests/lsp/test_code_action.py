@@ -73,7 +73,7 @@ def test_only_the_kinds_that_were_asked_for(vscode: Editor) -> None:
         "Suppress",
         "Explain",
     }
-    commands = {"Optimize", "Reduce", "Fix", "Verify", "Profile", "Show"}
+    commands = {"Optimize", "Reduce", "Fix", "Verify", "Profile", "Show", "Wire"}
     assert {a.title.split()[0] for a in page.actions(where, ["refactor"])} == commands
     assert page.actions(where, ["source.organizeImports"]) == []
 
@@ -107,3 +107,15 @@ def test_the_action_on_the_whole_source_is_for_who_asks_for_it(vscode: Editor) -
     assert (action.kind, action.edit) == ("source.fixAll.warpwright", None)
     assert clean.actions(where, ["source.fixAll"]) == []
     assert not [a for a in page.actions(where) if a.title == action.title]
+
+
+def test_a_cure_that_needs_no_proof_is_an_edit_at_once(any_editor: Editor) -> None:
+    text = (
+        "#include <torch/extension.h>\n__global__ void k(float *x, long n) { x[threadIdx.x] = n; }\n"
+        "void run(float *x, long n) { k<<<n, 256>>>(x, n); }\n"
+    )
+    page = any_editor.open("stream.cu", text)
+    action = next(a for a in page.actions(page.range("<<<n")) if a.title == "Launch on torch's current stream")
+    assert (action.kind, action.is_preferred) == (types.CodeActionKind.QuickFix, True)
+    assert action.edit is not None
+    assert "at::cuda::getCurrentCUDAStream()" in str(action.edit)

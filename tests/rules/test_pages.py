@@ -40,9 +40,13 @@ def test_use_instead_is_clean(rule: Rule) -> None:
 @rules
 def test_fix_turns_the_example_into_use_instead(rule: Rule) -> None:
     page = sections(rule.doc)
+    if rule.check_unit:
+        is_cured = any(each.cure for each in in_example(page["Example"], rule.name))
+        assert is_cured != ("There is no fix" in page["Limits"])
+        return
     for example, better in zip(code(page["Example"]), code(page["Use instead"]), strict=True):
         found = findings(example, rule.name)
-        if rule.check_unit or not found[0].fixes:
+        if not found[0].fixes:
             assert "There is no fix" in page["Limits"]
             continue
         rewrite = fixed(example, found[0])

@@ -71,6 +71,15 @@ class QuickFix:
 
 
 @dataclass(frozen=True, slots=True)
+class Cured:
+    """The cure of a finding that needs no proof: edits of the document."""
+
+    title: str
+    finding: Finding
+    edits: tuple[TextEdit, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Suppression:
     """A comment that silences one rule on one line."""
 
@@ -106,19 +115,28 @@ class CommentCommand:
     command: str
 
 
-Action = QuickFix | Suppression | RuleCommand | KernelCommand | CommentCommand
+Action = QuickFix | Cured | Suppression | RuleCommand | KernelCommand | CommentCommand
 
 
 def actions(analysis: Analysis, start: int, end: int) -> tuple[Action, ...]:
     """What can be done about bytes [start, end) of the document: fixes, silencing, the rule's page, commands."""
     here = [f for f in analysis.findings_here() if any(at.start <= end and start <= at.end for at in f.places)]
     fixes = [fix for finding in here for fix in _quick_fixes(analysis, finding)]
+    cured = [Cured(f.cure.title, f, f.cure.edits) for f in here if f.cure is not None]
     suppressions = [s for finding in here if (s := suppression(analysis.source, finding)) is not None]
     unique = {(s.title, s.edit): s for s in suppressions}
     rules = {finding.rule: finding for finding in here}.values()
     of_all = [command for finding in rules if (command := _fix_all(analysis, finding)) is not None]
     pages = [RuleCommand(f"Explain {finding.rule}", EXPLAIN_RULE, finding) for finding in rules]
-    return (*fixes, *of_all, *unique.values(), *pages, *_commands(analysis, start, end), *_formula(analysis, start))
+    return (
+        *fixes,
+        *cured,
+        *of_all,
+        *unique.values(),
+        *pages,
+        *_commands(analysis, start, end),
+        *_formula(analysis, start),
+    )
 
 
 def _formula(analysis: Analysis, start: int) -> Iterator[CommentCommand]:

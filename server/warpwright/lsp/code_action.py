@@ -13,6 +13,7 @@ from warpwright.editor.actions import (
     GOALS,
     Action,
     CommentCommand,
+    Cured,
     KernelCommand,
     QuickFix,
     RuleCommand,
@@ -74,12 +75,14 @@ def _code_action(ls: Server, document: Document, action: Action, params: types.C
                 disabled=types.CodeActionDisabled(reason=action.declined) if action.declined else None,
             )
             return _made_later(ls, made, data)
-        case Suppression():
-            edits = to_edits(document.text, [action.edit], ls.encoding)
+        case Cured() | Suppression():
+            own = action.edits if isinstance(action, Cured) else (action.edit,)
+            edits = to_edits(document.text, own, ls.encoding)
             return types.CodeAction(
                 title=action.title,
                 kind=types.CodeActionKind.QuickFix,
                 diagnostics=_diagnostics(document, action.finding, shown),
+                is_preferred=True if isinstance(action, Cured) else None,
                 edit=edit_of_files(ls, [(document.uri, document.version, edits)]),
             )
         case RuleCommand():

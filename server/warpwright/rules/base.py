@@ -27,6 +27,7 @@ from enum import StrEnum
 
 from warpwright.cuda.extension.unit import Unit
 from warpwright.facts.model import Kernel
+from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span
 
 
@@ -44,6 +45,15 @@ class Fix:
     rewrite: str
     title: str
     safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """Edits of the finding's file that are certain to cure it and need no proof: they change nothing that is computed
+    where it was right before."""
+
+    title: str
+    edits: tuple[TextEdit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,7 @@ class Finding:
     rule: str = ""
     kernel: str = ""
     array: str = ""
+    cure: Cure | None = None
 
     @property
     def places(self) -> tuple[Span, ...]:

@@ -33,7 +33,6 @@ void run(float *x, int n) { twice<<<(n + 255) / 256, 256>>>(x, n); }
 
 - Where the function is handed n, passes it to the kernel, and says nowhere that it is a multiple (`n % 256`); of
   kernels that compare an index with n and have no loop over the grid.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -41,8 +40,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tree_sitter import Node
+
 from warpwright.cuda.extension.unit import Function, Unit
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure, replaced
 from warpwright.rules.host._statements import host_functions, text_of
 from warpwright.syntax.nodes import launch_configuration, uncast, uncommented
 
@@ -77,6 +79,7 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     ),
                     evidence={"count": count, "block": block},
                     kernel=kernel.name,
+                    cure=_cure(function, given[0], count, block),
                 )
 
 
@@ -84,3 +87,10 @@ def _grid(function: Function, written: str) -> str:
     """The expression of a grid, or of the one variable that holds it."""
     made = re.findall(rf"\b{written}\s*(?:=|\()\s*([^;]+?)\)?\s*;", function.code) if written.isidentifier() else []
     return "".join(made[0].split()) if len(made) == 1 else written
+
+
+def _cure(function: Function, grid: Node, count: str, block: str) -> Cure | None:
+    """The grid rounded up, where the launch itself divides."""
+    if text_of(function, grid) != f"{count}/{block}":
+        return None
+    return cure("Round the grid up", replaced(function.source.span(grid), f"({count} + {block} - 1) / {block}"))

@@ -37,7 +37,6 @@ float first(const float *device, cudaStream_t stream) {
 - Reads by `host[i]` and `*host` in the statements behind the copy in the same block, up to a call whose name says
   that it waits. Memory that is known to be pageable is left out: such a copy to the host has ended when the call
   returns.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -45,8 +44,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.unit import Unit
+from tree_sitter import Node
+
+from warpwright.cuda.extension.unit import Function, Unit
 from warpwright.rules.base import Finding, Related, Severity
+from warpwright.rules.cures import cure, line_before
 from warpwright.rules.host._statements import host_functions, is_pageable, runtime_calls, statement_of, text_of
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Span
@@ -82,7 +84,17 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                         evidence={"memory": host, "copy_line": line},
                         related=(Related(source.span(call), "copied here"),),
                         kernel=function.name,
+                        cure=cure(
+                            "Wait for the copy first", line_before(source, following, _wait(function, call, given))
+                        ),
                     )
                 if reads is not None or waits is not None:
                     break
                 following = following.next_named_sibling
+
+
+def _wait(function: Function, call: Node, given: list[Node]) -> str:
+    """The statement that waits for the stream of a copy."""
+    prefix = "hip" if function.source.node_code(call).lstrip().startswith("hip") else "cuda"
+    stream = text_of(function, given[4]) if len(given) > 4 else "0"
+    return f"{prefix}StreamSynchronize({stream});"

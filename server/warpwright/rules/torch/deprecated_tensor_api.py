@@ -30,7 +30,6 @@ float *values(torch::Tensor x) {
 ## Limits
 
 - By name, in files that use torch; `.type()` where it is asked something or dispatched on.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -39,9 +38,11 @@ import re
 from collections.abc import Iterator
 
 from warpwright.cuda.extension.unit import Unit, uses_torch
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import include
+from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.syntax.source import Span
+from warpwright.syntax.source import Source, Span
 
 severity = Severity.HINT
 
@@ -74,4 +75,31 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 message=f"`{name}` is deprecated\nUse {cure}.",
                 evidence={"name": name, "instead": cure},
                 kernel=name,
+                cure=_cure(unit.source, name, match),
             )
+
+
+def _cure(source: Source, name: str, match: re.Match[bytes]) -> Cure | None:
+    """The new name, where it takes what the old one took."""
+    if name.endswith(">()") or name.endswith("> ()"):
+        new = re.sub(r"\bdata\b", "data_ptr", name, count=1)
+    else:
+        new = _RENAMED.get("".join(name.split()), "")
+    if not new:
+        return None
+    own = decoded(match[0])
+    edits = [TextEdit(match.start(), match.end(), own.replace(name, new))]
+    header = include(source, "c10/cuda/CUDAException.h") if new == "C10_CUDA_CHECK" else None
+    return Cure(f"Use {new.lstrip('.')}", (*([header] if header is not None else []), *edits))
+
+
+_RENAMED = {
+    ".type().is_cuda()": ".is_cuda()",
+    ".type().scalarType()": ".scalar_type()",
+    ".type()": ".scalar_type()",
+    "AT_CHECK": "TORCH_CHECK",
+    "AT_ASSERT": "TORCH_INTERNAL_ASSERT",
+    "THCudaCheck": "C10_CUDA_CHECK",
+    "torch::autograd::Variable": "torch::Tensor",
+    "c10::optional": "std::optional",
+}

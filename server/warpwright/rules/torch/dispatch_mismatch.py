@@ -54,7 +54,6 @@ void launch_negate(torch::Tensor y, torch::Tensor x) {
 
 - Of the tensor that is dispatched on, its copies and what is made like it: another tensor may have a type of its own.
   Of a dispatch on the wrong tensor, one whose own pointer is taken as a type of integers.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -64,6 +63,7 @@ from collections.abc import Iterator
 
 from warpwright.cuda.extension.unit import Unit
 from warpwright.rules.base import Finding, Related, Severity
+from warpwright.rules.cures import cure, replaced
 from warpwright.rules.torch._tensors import POINTER, Dispatch, dispatches, same_type
 
 severity = Severity.WARNING
@@ -95,6 +95,7 @@ def _of(dispatch: Dispatch) -> Iterator[Finding]:
             ),
             evidence={"dispatched": dispatch.on, "used": used, "type": fixed[dispatch.on]},
             kernel=function.name,
+            cure=cure(f"Dispatch on {used}", replaced(dispatch.on_span, used)),
         )
         return
     for span, name, kind in pointers:
@@ -106,6 +107,7 @@ def _of(dispatch: Dispatch) -> Iterator[Finding]:
                     f"Use {name}.data_ptr<scalar_t>()."
                 ),
                 evidence={"tensor": name, "type": kind, "dispatched": dispatch.on},
+                cure=cure(f"Read {name} as {dispatch.scalar}", replaced(span, dispatch.scalar)),
                 related=(Related(dispatch.on_span, "dispatched here"),),
                 kernel=function.name,
             )

@@ -55,7 +55,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("negate", &negate); }
 
 - Of functions that Python can call and that take tensors; a guard in Python, `with torch.cuda.device(...)`, is not
   seen.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -63,8 +62,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.unit import Unit
-from warpwright.rules.base import Finding, Severity
+from warpwright.cuda.extension.unit import Function, Unit
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure, free_name, include, top_of
 from warpwright.rules.torch._tensors import launches_below
 
 severity = Severity.INFORMATION
@@ -89,4 +89,14 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
             ),
             evidence={"function": function.name, "tensors": list(function.tensors)},
             kernel=name,
+            cure=_cure(function),
         )
+
+
+def _cure(function: Function) -> Cure | None:
+    tensor = function.tensors[0]
+    guard = free_name(function.code, "guard", "device_guard")
+    line = f"const c10::cuda::CUDAGuard {guard}({tensor}.device());"
+    put = top_of(function.source, function.node, line)
+    header = include(function.source, "c10/cuda/CUDAGuard.h", "ATen/cuda/CUDAGuard.h")
+    return cure(f"Guard the GPU of {tensor}", header, put) if put is not None else None

@@ -33,7 +33,6 @@ int elements(torch::Tensor x) {
 
 - Of `numel()`, and of products of sizes; one `size(d)` is taken to fit. Any mention of INT_MAX or `numeric_limits` in
   the function counts as a check.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -41,8 +40,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.unit import Unit, uses_torch
-from warpwright.rules.base import Finding, Severity
+from warpwright.cuda.extension.unit import Function, Unit, uses_torch
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure, include, line_before
+from warpwright.rules.host._statements import statement_of
+from warpwright.syntax.nodes import node_at
+from warpwright.syntax.source import Span
 
 severity = Severity.INFORMATION
 
@@ -72,4 +75,16 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 ),
                 evidence={"size": size, "function": function.name},
                 kernel=function.name,
+                cure=_cure(function, span, size),
             )
+
+
+def _cure(function: Function, span: Span, size: str) -> Cure | None:
+    """A check. To keep the size wide would only narrow it later, where the kernel takes an int."""
+    node = node_at(span.source.root, span.start, span.end)
+    statement = statement_of(node) if node is not None else None
+    if statement is None:
+        return None
+    text = f'TORCH_CHECK({size} <= std::numeric_limits<int>::max(), "{size} needs more than 32 bits");'
+    put = line_before(function.source, statement, text)
+    return cure("Check that the size fits", include(span.source, "limits"), put) if put is not None else None

@@ -42,7 +42,6 @@ void launch_negate(float *x, int64_t n) {
 ## Limits
 
 - Launches in files that use torch. A stream that is passed in is taken to be the current one.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -51,11 +50,13 @@ from collections.abc import Iterator
 
 from warpwright.cuda.extension.unit import Unit, uses_torch
 from warpwright.rules.base import Finding, Severity
+from warpwright.rules.cures import cure, include, on_stream
 from warpwright.syntax.nodes import launch_configuration, uncommented
 from warpwright.syntax.source import Span
 
 severity = Severity.INFORMATION
 
+_CURRENT = "at::cuda::getCurrentCUDAStream()"
 _DEFAULT = ("0", "nullptr", "NULL", "cudaStreamDefault", "cudaStreamLegacy", "cudaStreamPerThread")
 
 
@@ -77,4 +78,9 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 ),
                 evidence={"kernel": kernel, "function": function.name},
                 kernel=kernel,
+                cure=cure(
+                    "Launch on torch's current stream",
+                    include(function.source, "ATen/cuda/CUDAContext.h", "c10/cuda/CUDAStream.h"),
+                    on_stream(uncommented(configuration), _CURRENT),
+                ),
             )

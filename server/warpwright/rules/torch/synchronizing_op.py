@@ -52,7 +52,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("negate", &launch_negate); }
 
 - In functions that Python can call and those that they call. A copy of a tensor that is on the CPU already is taken
   to wait.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -60,9 +59,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.unit import Unit
-from warpwright.rules.base import Finding, Severity
+from warpwright.cuda.extension.unit import Bound, Function, Unit
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure, include, replaced
 from warpwright.rules.torch._tensors import launches_below
+from warpwright.syntax.source import Span
 
 severity = Severity.WARNING
 
@@ -92,4 +93,22 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     ),
                     evidence={"call": call, "function": function.name},
                     kernel=bound.registration.name,
+                    cure=_cure(unit, bound, function, span),
                 )
+
+
+_NEEDS_IT = re.compile(r"\bcudaMemcpy|\bcudaMalloc(?:Host|Managed)|\bprintf\b|pin_memory|kCPU|\.\s*(?:cpu|item)\b")
+_STATEMENT = re.compile(rb"cuda(?:Device|Stream)Synchronize\s*\([^();]*(?:\(\s*\))?\)\s*;")
+
+
+def _cure(unit: Unit, bound: Bound, function: Function, span: Span) -> Cure | None:
+    """The check of the launch alone, where nothing that the operator does needs the wait."""
+    found = _STATEMENT.match(function.source.data, span.start)
+    before = function.source.data[: span.start].rstrip()[-1:]
+    if found is None or before not in b"{};" or any(_NEEDS_IT.search(e.code) for e in unit.reached(bound.function)):
+        return None
+    return cure(
+        "Check the launch, do not wait for it",
+        include(function.source, "c10/cuda/CUDAException.h"),
+        replaced(Span(function.source, span.start, found.end()), "C10_CUDA_KERNEL_LAUNCH_CHECK();"),
+    )

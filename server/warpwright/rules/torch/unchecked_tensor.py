@@ -54,7 +54,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("negate", &negate); }
 - Tensors of functions that Python can call, followed into the functions of the extension that they are passed to. Any
   mention of a property counts as a check of it, a check by a macro that is not seen as one of all of them, and
   `TORCH_LIBRARY_IMPL(..., CUDA, ...)` as one of the device. A size alone is information.
-  There is no fix to press.
+  What is fixed is the device and the layout; a type or a size would be a guess.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ import re
 from collections.abc import Iterator
 
 from warpwright.cuda.extension.unit import Bound, Unit
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure, top_of
 from warpwright.rules.torch._tensors import flow, launches_below
 
 severity = Severity.WARNING
@@ -108,7 +109,20 @@ def _of(unit: Unit, bound: Bound) -> Iterator[Finding]:
             evidence={"tensor": name, "unchecked": missing, "function": bound.function.name},
             severity=Severity.INFORMATION if missing == ["size"] else None,
             kernel=bound.registration.name,
+            cure=_cure(unit, bound, name, missing),
         )
+
+
+def _cure(unit: Unit, bound: Bound, name: str, missing: list[str]) -> Cure | None:
+    """Checks that ask for no more than the kernel needs; none where a type or a size would have to be guessed."""
+    function = bound.function
+    if function.source is not unit.source or not {"device", "contiguity"}.issuperset(missing):
+        return None
+    texts = {
+        "device": f'TORCH_CHECK({name}.is_cuda(), "{name} must be on a GPU");',
+        "contiguity": f'TORCH_CHECK({name}.is_contiguous(), "{name} must be contiguous");',
+    }
+    return cure(f"Check {name}", *(top_of(unit.source, function.node, texts[aspect]) for aspect in missing))
 
 
 def _is_dispatched(bound: Bound, name: str) -> bool:
