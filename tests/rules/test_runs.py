@@ -46,7 +46,7 @@ def test_a_race_that_depends_on_data_is_found_by_the_run_with_both_places_and_th
     assert first != second
     assert found.evidence["basis"] == "emulated"
     assert found.message.endswith("with no __syncthreads() between; emulated, block 256.")
-    assert [fix.rewrite for fix in found.fixes] == ["add-barrier"]
+    assert [fix.rewrite for fix in found.fixes] == ["add-barrier", "update-atomically"]
 
 
 def test_a_race_that_the_text_shows_is_told_once_and_confirmed() -> None:

@@ -1,4 +1,4 @@
-"""Add the barrier that is missing between a write to shared memory and the read of it by another thread.
+"""Add the barrier or the `__syncwarp()` that is missing between a write and the read of it by another thread.
 
 ## Before
 
@@ -7,7 +7,7 @@ __global__ void swap_pairs(float *out, const float *in) {
   __shared__ float tile[256];
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   tile[threadIdx.x] = in[i];
-  out[i] = tile[threadIdx.x ^ 1];
+  out[i] = tile[255 - threadIdx.x];
 }
 
 void run(float *out, const float *in) {
@@ -23,7 +23,7 @@ __global__ void swap_pairs(float *out, const float *in) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   tile[threadIdx.x] = in[i];
   __syncthreads();
-  out[i] = tile[threadIdx.x ^ 1];
+  out[i] = tile[255 - threadIdx.x];
 }
 
 void run(float *out, const float *in) {
@@ -31,20 +31,21 @@ void run(float *out, const float *in) {
 }
 ```
 
-In a loop, the barrier that keeps the next iteration's write from what is still read goes to the loop's end.
+In a loop, the barrier that keeps the next iteration's write from what is still read goes to the loop's end. A statement
+in which lanes read what others write, as in `s[t] += s[t + 16];`, becomes a read, a wait and a write.
 
 ## Assumes
 
-- It is certain that one thread reads or overwrites what another one of the block writes or reads: the addresses of
-  both are exact for the lanes of one warp, and no barrier stands between.
-- The place is one that all threads of the block reach equally often: the kernel's outermost level, or a `for` there
-  whose header is made of parameters, constants and blockDim. No thread returns early.
-- The kernel synchronises by `__syncthreads()` alone: with `__syncwarp`, volatile memory, fences or cooperative groups
-  it may rely on the order of a warp, and is refused.
+- It is certain that one thread reads or overwrites what another one of the block writes or reads: a race follows from
+  the text, or the addresses of both are exact for the lanes of one warp, and no barrier stands between.
+- The place is one that all threads of the block, or of the warp, reach equally often: read again with its waits, the
+  text has fewer races each time and no wait that part of the threads may miss. No thread returns before a barrier.
+- Where no race follows from the text and a run found one, the kernel synchronises by `__syncthreads()` alone: with
+  `__syncwarp`, volatile memory, fences or cooperative groups it may rely on the order of a warp, and is refused.
 
 ## Cost
 
-A barrier. Without it the results depend on which warp comes first.
+A wait. Without it the results depend on which warp or lane comes first.
 """
 
 from __future__ import annotations
@@ -55,12 +56,13 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
-from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Space
+from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Race, Space
 from warpwright.rewrites._arrays import indices_of
 from warpwright.rewrites._code import NoMatchError, body, called_name, functions_of, host_launches, in_macro, overlaps
 from warpwright.rewrites._layout import after_statement, before_statement, line_of
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._order import line_edits, ordered, races_of_blocks
 from warpwright.rewrites._uniform import is_even_loop
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -77,6 +79,7 @@ _TIED = re.compile(
     r"|__ballot\w*|memcpy_async|__pipeline\w*|bar|barrier|sync)\b"
 )
 """By what a kernel may order its threads besides `__syncthreads`."""
+_BARRIER_MAKES = "__syncthreads() makes all of the block's threads"
 _BARRIER = re.compile(r"\b__syncthreads\w*\s*\(")
 
 
@@ -94,6 +97,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block, source = body(kernel), kernel.source
     if block is None:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    if races := races_of_blocks(kernel):
+        return _by_races(kernel, races, at)
     try:
         _require_plain(kernel, block)
         missing = _missing(kernel, block)
@@ -115,6 +120,29 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         explanation=(
             "Different threads use the same element of shared memory, one of them writes it, and nothing says which "
             f"comes first ({said}). __syncthreads() makes all of the block's threads wait until the first is done."
+        ),
+    )
+
+
+def _by_races(kernel: Kernel, races: list[Race], at: Span | None) -> Rewrite | Declined:
+    if at is not None and not any(overlaps(span, at) for race in races for span in (race.write, race.other)):
+        return Declined(NAME, "No wait of the block's threads orders this.")
+    after = ordered(kernel)
+    if after is None:
+        return Declined(NAME, "No places are known where waits would order all that races and every thread comes to.")
+    edits = line_edits(kernel.source, after)
+    said = "; ".join(
+        dict.fromkeys(f"{race.array} at line {race.write.line} and at line {race.other.line}" for race in races)
+    )
+    waits = "__syncwarp() makes the lanes of its warp" if all(race.in_warp for race in races) else _BARRIER_MAKES
+    return Rewrite(
+        rewrite=NAME,
+        title=title,
+        source=kernel.source,
+        edits=edits,
+        explanation=(
+            f"Different threads use the same element, one of them writes it, and nothing says which comes first ({said}"
+            f"). {waits} wait until what stands before is done."
         ),
     )
 

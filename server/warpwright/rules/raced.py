@@ -13,16 +13,18 @@ from warpwright.rules.words import block_of, launch_evidence, launch_of, place_o
 _DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC: "updates"}
 
 
-def of_text(kernel: Kernel, wanted: Callable[[Race], bool], fixes: tuple[Fix, ...] = ()) -> Iterator[Claim]:
-    """A claim for each place whose races are wanted, of launches whose block is in the text. What is stored at once
-    no fix parts."""
+UPDATE = Fix("update-atomically", "Update it by an atomic function")
+
+
+def of_text(kernel: Kernel, wanted: Callable[[Race], bool], wait: Fix) -> Iterator[Claim]:
+    """A claim for each place whose races are wanted, of launches whose block is in the text. What is stored at once,
+    or by two blocks, no wait parts."""
     found: set[tuple[str, int, int]] = set()
     for race in kernel.races:
         launch = launch_of(kernel, race.launch)
         if not wanted(race) or launch is None or launch.basis is not Basis.EXACT or race.other.key in found:
             continue
         found.add(race.other.key)
-        same_place = race.other.key == race.write.key and race.turns is None
         finding = Finding(
             span=race.other,
             message=f"A race: {_words(race)}; {block_of(launch)}.",
@@ -34,11 +36,18 @@ def of_text(kernel: Kernel, wanted: Callable[[Race], bool], fixes: tuple[Fix, ..
                 "byte": race.address,
                 **launch_evidence(launch),
             },
-            fixes=() if same_place else fixes,
+            fixes=_fixes(race, wait),
             related=(Related(race.write, "the other side of the race writes here"),),
         )
         places = ((race.write, race.space, race.by), (race.other, race.space, race.kind))
         yield Claim(finding, race.array, places, launch, race.blocks)
+
+
+def _fixes(race: Race, wait: Fix) -> tuple[Fix, ...]:
+    in_one_line = (race.write.path, race.write.line) == (race.other.path, race.other.line)
+    at_once = race.at_once or (race.other.key == race.write.key and race.turns is None)
+    is_parted = not at_once and race.blocks[0] == race.blocks[1]
+    return (*((wait,) if is_parted else ()), *((UPDATE,) if in_one_line and race.kind is not race.by else ()))
 
 
 def _words(race: Race) -> str:

@@ -53,7 +53,7 @@ void run(const float *host, int n) {
 - Those whose index is data are found by a run: `warpwright check --profile`, or a profile in the editor. A run shows
   one launch on made-up values.
 - Two threads that write the same value are no race, nor is a plain read in front of the thread's own atomic update.
-  There is no fix to press.
+  A barrier is added between threads of one block alone.
 """
 
 from __future__ import annotations
@@ -62,18 +62,20 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel, Race, Space
 from warpwright.facts.profile import FaultKind
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.faults import of_runs
-from warpwright.rules.raced import of_text
+from warpwright.rules.raced import UPDATE, of_text
 from warpwright.rules.verdicts import judged
 
 severity = Severity.ERROR
 
+BARRIER = Fix("add-barrier", "Add the missing barrier")
+
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    read = list(judged(kernel, of_text(kernel, _is_ours), FaultKind.GLOBAL_RACE))
+    read = list(judged(kernel, of_text(kernel, _is_ours, BARRIER), FaultKind.GLOBAL_RACE))
     yield from read
-    yield from of_runs(kernel, FaultKind.GLOBAL_RACE, told=read)
+    yield from of_runs(kernel, FaultKind.GLOBAL_RACE, told=read, fixes=(UPDATE,))
 
 
 def _is_ours(race: Race) -> bool:

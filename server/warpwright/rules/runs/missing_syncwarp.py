@@ -58,7 +58,7 @@ void run(const float *host) {
 - From the text only certain cases are reported, as of [shared-memory-race](shared-memory-race.md). Those whose index
   is data are found by a run: `warpwright check --profile`, or a profile in the editor.
 - Shuffles and votes are taken to order the lanes' memory, which CUDA does not promise. Accesses of one instruction of
-  the compiler's are done by all lanes at once and are no race. There is no fix to press.
+  the compiler's are done by all lanes at once and are no race.
 """
 
 from __future__ import annotations
@@ -67,17 +67,21 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel, Race, Space
 from warpwright.facts.profile import FaultKind
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.faults import of_runs
 from warpwright.rules.raced import of_text
 from warpwright.rules.verdicts import judged
 
 severity = Severity.ERROR
 
+WAIT = Fix("add-barrier", "Add the missing __syncwarp()")
+
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     warps = {race.other.key for race in kernel.races if race.space is Space.SHARED and not race.in_warp}
-    claims = (each for each in of_text(kernel, _is_ours) if each.finding.span.key not in warps)  # a barrier cures both
+    claims = (
+        each for each in of_text(kernel, _is_ours, WAIT) if each.finding.span.key not in warps
+    )  # a barrier cures both
     read = list(judged(kernel, claims, FaultKind.MISSING_SYNCWARP))
     yield from read
     yield from of_runs(kernel, FaultKind.MISSING_SYNCWARP, told=read)

@@ -60,18 +60,18 @@ from warpwright.facts.model import Kernel, Race, Space
 from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.faults import of_runs
-from warpwright.rules.raced import of_text
+from warpwright.rules.raced import UPDATE, of_text
 from warpwright.rules.verdicts import judged
 
 severity = Severity.ERROR
 
-FIXES = (Fix("add-barrier", "Add the missing barrier"),)
+BARRIER = Fix("add-barrier", "Add the missing barrier")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    read = list(judged(kernel, of_text(kernel, _is_ours, FIXES), FaultKind.SHARED_RACE))
+    read = list(judged(kernel, of_text(kernel, _is_ours, BARRIER), FaultKind.SHARED_RACE))
     yield from read
-    yield from of_runs(kernel, FaultKind.SHARED_RACE, told=read, fixes=FIXES)
+    yield from of_runs(kernel, FaultKind.SHARED_RACE, told=read, fixes=(BARRIER, UPDATE))
 
 
 def _is_ours(race: Race) -> bool:
