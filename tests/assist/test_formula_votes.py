@@ -103,3 +103,22 @@ def test_no_more_is_asked_of_who_has_nothing_to_say() -> None:
     engine = Scripted([*4 * ["no formula"], *4 * [" y[i] = x[i]"]])
     assert formulas_for(engine, REQUEST, 8) == []
     assert len(engine.asked) == 1
+
+
+def test_where_no_answer_is_taken_the_model_reads_why() -> None:
+    bad, good = [" y[r] = 2 *", " y[r] = frob(x[r])", " y[", " ?"], 4 * [" y[r] = mean[c] x[r, c]"]
+    assert formulas_for(Scripted(bad + good), REQUEST, 4) == []
+    engine = Scripted(bad + bad + good)
+    (found,) = formulas_for(engine, REQUEST, 4, rounds=2)
+    assert (found.formula.text, found.votes, found.samples) == ("y[r] = mean[c] x[r, c]", 4, 4)
+    last = engine.asked[-1].prompt
+    assert last.startswith(engine.asked[0].prompt)
+    assert last.count("// Not taken: A value is expected, not the end.") == 2
+    assert formulas_for(Scripted(3 * bad), REQUEST, 4, rounds=2) == []
+
+
+def test_a_rule_mends_before_the_model_is_asked_again() -> None:
+    request = FormulaRequest("difference to the left neighbour, wraps around at the border")
+    engine = Scripted(4 * [" y[i] = x[i] - x[i - 1]"])
+    (found,) = formulas_for(engine, request, 4)
+    assert (found.formula.text, len(engine.asked)) == ("y[i] = x[i] - x[i - 1; wrap]", 1)

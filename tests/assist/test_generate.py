@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from warpwright.assist.engine import Engine
-from warpwright.assist.generate import drafts, generate
+from warpwright.assist.generate import drafts
 from warpwright.assist.screen import refusal
 
 
@@ -23,17 +23,11 @@ def test_what_is_shown_passes_the_screen_and_what_is_not_says_why(engine: Engine
 
 
 @pytest.mark.llm
-@pytest.mark.parametrize("seconds", [0.0, 0.2])
-def test_out_of_time_is_a_draft_that_says_so(engine: Engine, seconds: float) -> None:
-    draft = generate(engine, "a reduction " * 30, budget_seconds=seconds)
-    assert not draft.shown
-    assert draft.reason
+def test_out_of_time_is_a_draft_that_says_so(engine: Engine) -> None:
+    for draft in drafts(engine, "a reduction " * 30, budget_seconds=0.2):
+        assert not draft.shown
+        assert draft.reason
 
 
 def test_stops_when_asked(unused_engine: Engine) -> None:
-    draft = generate(unused_engine, "add", lambda: True)
-    assert (draft.shown, draft.reason) == (False, "The model was stopped before it wrote a kernel.")
-
-
-def test_nothing_asked_for(unused_engine: Engine) -> None:
-    assert generate(unused_engine, "  ").reason == "Say in words what the kernel shall do."
+    assert list(drafts(unused_engine, "add", lambda: True)) == []

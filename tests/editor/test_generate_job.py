@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from warpwright.assist.engine import Completion, CompletionRequest
 from warpwright.assist.generate import Draft, read_draft
 from warpwright.assist.weights import ModelFile
 from warpwright.assist.worded_formula import Reading
 from warpwright.editor import generate_job
 from warpwright.editor.job_request import JobError
 from warpwright.formulas.resolve import formula_of
+from warpwright.optimize import drafting
 from warpwright.progress import never_cancelled, silent
 from warpwright.syntax.edits import TextEdit, apply_edits
 
@@ -23,9 +25,17 @@ GOOD = "__global__ void add(float* c, const float* a) {\n    c[threadIdx.x] = a[
 
 
 class _Engine:
-    """Stands for a model: it is opened and closed; its drafts are the test's."""
+    """Stands for a model: it is opened and closed; its drafts are the test's, and so is what it answers where it is
+    shown what the compiler said."""
 
     model = ModelFile(Path("/none.gguf"), "a model")
+    adapter = None
+    answers: ClassVar[list[str]] = []
+    asked: ClassVar[list[str]] = []
+
+    def complete(self, request: CompletionRequest, *_: object, **__: object) -> Completion:
+        self.asked.append(request.prompt)
+        return Completion(self.answers.pop(0) if self.answers else "I cannot.", "end")
 
     def __enter__(self) -> _Engine:
         return self
@@ -39,7 +49,7 @@ def generated(monkeypatch: pytest.MonkeyPatch, *written: str, readings: tuple[Re
         yield from map(read_draft, written)
 
     monkeypatch.setattr(generate_job, "open_engine", lambda spec, progress: _Engine())
-    monkeypatch.setattr(generate_job, "drafts", drafts)
+    monkeypatch.setattr(drafting, "drafts", drafts)
     monkeypatch.setattr(generate_job, "by_model", lambda *_: list(readings))
     asked = {"words": "sort", "placed": TEXT.index("__global__")}
     request = {"path": "a.cu", "text": TEXT, "open": {"a.cu": TEXT}, "settings": {}, "asked": asked}
@@ -55,6 +65,21 @@ def test_the_first_that_compiles_and_has_a_name_of_its_own_is_offered(monkeypatc
     assert "nobody compared it" in choice["explanation"]
     after = apply_edits(TEXT.encode(), [TextEdit(*edit) for edit in choice["edits"]["a.cu"]]).decode()
     assert after == TEXT.replace("__global__", GOOD.replace("\n", "\r\n") + "\r\n__global__")
+
+
+@pytest.mark.nvcc
+def test_a_draft_that_does_not_compile_is_mended_by_a_rule_and_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = "__global__ void half_of(float* a, int n) {\n    int i = threadidx.x;\n    a[i] = a;\n}"
+    answer = "@why It is halved.\n@original\n    a[i] = a;\n@updated\n    if (i < n) a[i] *= 0.5f;\n@end\n"
+    monkeypatch.setattr(_Engine, "answers", [answer])
+    (choice,) = generated(monkeypatch, written)["choices"]
+    ((_, _, text),) = choice["edits"]["a.cu"]
+    assert "int i = threadIdx.x;" in text
+    assert "if (i < n) a[i] *= 0.5f;" in text
+    by_rule, by_model = [line for line in choice["explanation"].splitlines() if line.startswith("Round")]
+    assert "the rule misspelled-name mended it" in by_rule
+    assert by_model.endswith("the model changed it: It is halved.")
+    assert "float *" in _Engine.asked[-1], "it was shown what the compiler said"
 
 
 @pytest.mark.nvcc

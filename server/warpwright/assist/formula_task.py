@@ -53,6 +53,17 @@ def formula_prompt(request: FormulaRequest) -> str:
     return "\n".join([*lines, f"// Task: {_words(request.comment)}", "// Formula:"])
 
 
+def again_prompt(answer: str, reason: str) -> str:
+    """What follows the prompt where an answer was not taken: it, the reason, and the question once more.
+
+    >>> print("// Formula:" + again_prompt(" y[i] = 2 *", "A value is expected, not the end."))
+    // Formula: y[i] = 2 *
+    // Not taken: A value is expected, not the end.
+    // Formula:
+    """
+    return f" {one_line(answer)}\n// Not taken: {one_line(reason)}\n// Formula:"
+
+
 def _words(comment: str) -> str:
     return one_line(comment)[:COMMENT_CHARACTERS]
 

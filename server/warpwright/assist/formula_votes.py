@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.formula_grammar import formula_grammar
-from warpwright.assist.formula_task import STOP, FormulaRequest, formula_prompt, read_formula
+from warpwright.assist.formula_task import STOP, FormulaRequest, again_prompt, formula_prompt, read_formula
+from warpwright.assist.mended_formula import mended_formula
 from warpwright.formulas.equality import same
 from warpwright.formulas.model import Formula
 from warpwright.progress import IsCancelled, never_cancelled
@@ -23,6 +24,7 @@ SAMPLES = 8
 AT_ONCE = 4
 """Samples that are computed side by side. All of one meaning need no others."""
 BUDGET_SECONDS = 30.0
+NOT_MEANT = "It does not fit the signature, or leaves out or adds what the words do not say."
 _COMPARE_SECONDS = 20.0
 
 
@@ -43,19 +45,25 @@ def formulas_for(
     *,
     budget_seconds: float = BUDGET_SECONDS,
     taken: Callable[[Formula], Formula | None] = lambda formula: formula,
+    rounds: int = 0,
 ) -> list[Voted]:
     """The formulas that the model writes for a request, each meaning once: what most answers mean first, of as many the
     likelier. The first sample is the likeliest answer; what is no formula, and what is not `taken`, has no vote. No
-    more is asked once no other can come first, or where none of the first few is taken. Raises EngineError."""
+    more is asked once no other can come first, or where none of the first few is taken: then it reads what is wrong
+    with its likeliest answer, in so many `rounds` more. Raises EngineError."""
     prompt, grammar = formula_prompt(request), formula_grammar(request)
     deadline = time.monotonic() + budget_seconds
     written: list[Formula] = []
     asked_for = 0
-    while (count := min(AT_ONCE, samples - asked_for)) > 0:
-        seconds = deadline - time.monotonic()
-        if seconds <= 0 or is_cancelled() or _is_decided(written, samples - asked_for):
-            break
+    refused: tuple[str, str] | None = None
+    while True:
         if asked_for and not written:
+            if not rounds or refused is None:
+                break
+            prompt, rounds, asked_for, refused = f"{prompt}{again_prompt(*refused)}", rounds - 1, 0, None
+        seconds = deadline - time.monotonic()
+        count = min(AT_ONCE, samples - asked_for)
+        if count <= 0 or seconds <= 0 or is_cancelled() or _is_decided(written, samples - asked_for):
             break
         temperatures = [TEMPERATURE if number else 0.0 for number in range(asked_for, asked_for + count)]
         first, *more = temperatures
@@ -63,11 +71,20 @@ def formulas_for(
         answer = engine.complete(asked, is_cancelled)
         asked_for += count
         for text, stop in ((answer.text, answer.stop), *answer.others):
-            formula = read_formula(text) if stop in ("end", "stop") else ""
+            formula = _read(text, request.comment) if stop in ("end", "stop") else "It has no end."
             found = taken(formula) if isinstance(formula, Formula) else None
             if found is not None:
                 written.append(found)
+            elif refused is None:
+                refused = text, formula if isinstance(formula, str) else NOT_MEANT
     return voted(written, asked_for)
+
+
+def _read(text: str, words: str) -> Formula | str:
+    """The formula that an answer is, or that a rule makes of it; else what is wrong."""
+    formula = read_formula(text)
+    mended = mended_formula(text, words) if isinstance(formula, str) else None
+    return formula if mended is None else mended[0]
 
 
 def _is_decided(written: Sequence[Formula], left: int) -> bool:

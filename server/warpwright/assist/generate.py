@@ -64,24 +64,6 @@ def drafts(
         yield read_draft(completion.text)
 
 
-def generate(
-    engine: Engine,
-    description: str,
-    is_cancelled: IsCancelled = never_cancelled,
-    *,
-    budget_seconds: float = BUDGET_SECONDS,
-) -> Draft:
-    """The first draft that may be shown; without one, the last with its reason. Raises EngineError (one sentence)."""
-    last = Draft("", "", False, "The model was stopped before it wrote a kernel.", ())
-    if not description.strip():
-        return Draft("", "", False, "Say in words what the kernel shall do.", ())
-    for draft in drafts(engine, description, is_cancelled, budget_seconds=budget_seconds):
-        if draft.shown:
-            return draft
-        last = draft
-    return last
-
-
 def read_draft(raw: str) -> Draft:
     """What is to be had of a model's text: the function from `__global__` to the brace that ends it.
 

@@ -17,6 +17,8 @@ from warpwright.formulas.equality import same
 from warpwright.progress import IsCancelled, never_cancelled
 
 MOST_READINGS = 4
+REPAIR_ROUNDS = 2
+"""Where a command asks, which has the time."""
 LEAST_SHARE = 0.5
 """Of a model's samples that mean the same, for it to be shown."""
 
@@ -36,8 +38,10 @@ def by_model(
     given: str = "",
     is_cancelled: IsCancelled = never_cancelled,
     budget_seconds: float = BUDGET_SECONDS,
+    rounds: int = 0,
 ) -> list[Reading]:
-    """What the model reads, the likeliest first, if its samples agree. Raises EngineError."""
+    """What the model reads, the likeliest first, if its samples agree; where none can be meant it is told why and asked
+    again, in so many `rounds`. Raises EngineError."""
     request = FormulaRequest(comment, given)
     found = formulas_for(
         engine,
@@ -46,6 +50,7 @@ def by_model(
         is_cancelled,
         budget_seconds=budget_seconds,
         taken=lambda formula: meant(formula, request),
+        rounds=rounds,
     )
     return shown(found)
 

@@ -99,6 +99,11 @@ def refusal(code: str) -> str:
     >>> refusal("#include </etc/passwd>\\n__global__ void f() {}")
     'it has preprocessor directives'
     """
+    return foreign(code) or _flaw(Source("generated.cu", encoded(code)))
+
+
+def foreign(code: str) -> str:
+    """Why a text is not taken for one kernel of plain device code, right or wrong; "" where it is."""
     if len(code) > LONGEST:
         return f"it is longer than {LONGEST} characters"
     if not code.isascii():
@@ -127,7 +132,7 @@ def refusal(code: str) -> str:
         name = _called(source, call)
         if name is not None and name not in DEVICE_FUNCTIONS:
             return f"it calls {name}, which is no device function that is known here"
-    return _foreign_words(source, nodes) or _flaw(source, functions[0])
+    return _foreign_words(source, nodes)
 
 
 def _foreign_words(source: Source, nodes: list[Node]) -> str:
@@ -166,8 +171,9 @@ _WORDS = {
 }
 
 
-def _flaw(source: Source, function: Node) -> str:
+def _flaw(source: Source) -> str:
     """Why a kernel that may be read cannot be right; "" where the tree shows nothing of the kind."""
+    function = next(descendants(source.root, "function_definition"))
     pointers: dict[str, bool] = {}  # whether what a pointer parameter points to is const
     declared = set(_BUILT_IN)
     for parameter in descendants(function, "parameter_declaration"):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import click
 
-from warpwright.assist.asked_limits import AskedLimits
 from warpwright.assist.engine import EngineError
-from warpwright.assist.generate import BUDGET_SECONDS, Draft, generate
+from warpwright.assist.generate import BUDGET_SECONDS, Draft
 from warpwright.assist.opening import open_engine
-from warpwright.assist.readings import by_model, by_wordings
+from warpwright.assist.readings import REPAIR_ROUNDS, by_model, by_wordings
 from warpwright.assist.worded_formula import Reading
 from warpwright.cli.findings_text import printable
 from warpwright.cli.generate_asked import Beside, beside
@@ -21,21 +20,16 @@ from warpwright.cli.inputs import arch_option
 from warpwright.cli.report_text import report_text
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, stop_on_ctrl_c
 from warpwright.editor.formula_comment import said_in
-from warpwright.editor.generate_job import FILE_NAME, compiled_draft
 from warpwright.editor.read_as import assumed, read_as
-from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
+from warpwright.optimize.drafting import FILE_NAME, Drafted, drafted
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.edits import unified_diff
-from warpwright.syntax.encoding import encoded, shown_in
-from warpwright.syntax.source import Source
+from warpwright.syntax.encoding import shown_in
 from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
 from warpwright.verify.limits import Limit, held_by
-from warpwright.verify.report import PASSED, Level, Report
+from warpwright.verify.report import PASSED, Report
 from warpwright.writer.names import function_name
-
-Drafted = tuple[Draft, Report | None, str]
-"""A model's draft of a kernel, what the compiler says of it, and its name."""
 
 
 @click.command("generate")
@@ -75,7 +69,9 @@ def command(
     compared with it in the emulator; the formula stands above it. Where words leave something open, the likeliest
     meaning is printed, and --format json has all. Else the local model says which formula is meant: its kernels are
     checked in the same way, and the line above them says "draft", since the model may have misread. Where its answers
-    do not agree it drafts a kernel, of which nothing but that it compiles is known: read it before you use it.
+    do not agree it drafts a kernel, of which nothing but that it compiles is known: read it before you use it. What
+    does not read or compile goes back to the model with what was said of it, at most twice, after rules have had a
+    try; notes name the rounds.
 
     Limits are options or stand in the words, beside a --reference too: "..., R = 8192, in 2 GB, on an RTX 4090, with
     tensor cores". Whether the kernels keep to them at those sizes is said with the numbers; GB are 10^9 bytes.
@@ -95,7 +91,7 @@ def command(
         if readings:
             made = _checked(readings, asked, progress, is_cancelled)
         else:
-            made, drafted = _by_model(description, spec, seconds, asked, progress, is_cancelled)
+            made, written = _by_model(description, spec, seconds, asked, progress, is_cancelled)
         if is_cancelled():
             raise KeyboardInterrupt
     if made:
@@ -104,15 +100,14 @@ def command(
         else:
             _print_reading(made[0])
         return 0 if made[0].is_right else 1
-    assert drafted is not None
-    draft, report, name = drafted
-    if asked.limits != AskedLimits():
-        draft = replace(draft, assumptions=(*draft.assumptions, "Whether it keeps to its limits is not known."))
+    assert written is not None
+    draft, report = written.draft, written.report
+    said = (*draft.assumptions, *(["Whether it keeps to its limits is not known."] if asked.has_limits else []))
     if output == "json":
-        click.echo(json.dumps(shown_in(_to_json(draft, report, name)), indent=2))
+        click.echo(json.dumps(shown_in(_to_json(written, said)), indent=2))
     else:
-        _print(draft, report)
-    return 0 if report is not None and report.reached(Level.COMPILED) else 1
+        _print(draft, report, (*said, *written.verdicts))
+    return 0 if written.compiles else 1
 
 
 def _referred(found: Referred, output: str) -> int:
@@ -182,21 +177,13 @@ def _by_model(
     progress(f"{engine.model.name} is reading", None)
     try:
         with engine:
-            readings = by_model(engine, " ".join(description.split()), "", is_cancelled, seconds / 2)
+            readings = by_model(engine, " ".join(description.split()), "", is_cancelled, seconds / 2, REPAIR_ROUNDS)
             if readings and (made := _checked(readings, asked, progress, is_cancelled)):
                 return made, None
             progress(f"{engine.model.name} is writing", None)
-            draft = generate(engine, description, is_cancelled, budget_seconds=seconds / 2)
+            return [], drafted(engine, description, asked.arch, seconds / 2, progress, is_cancelled)
     except EngineError as error:
         raise CannotRun(str(error)) from None
-    source = Source(FILE_NAME, encoded(draft.code) + b"\n")
-    kernels = analyze(source).defined_kernels
-    name = kernels[0].name if draft.shown and kernels else ""
-    report = None
-    if draft.shown:
-        progress("Compiling the draft", None)
-        report = compiled_draft(source, name, asked.arch, is_cancelled)
-    return [], (draft, report, name)
 
 
 def _print_reading(found: _Made) -> None:
@@ -240,7 +227,7 @@ def _readings_json(made: Sequence[_Made]) -> dict[str, object]:
     }
 
 
-def _print(draft: Draft, report: Report | None) -> None:
+def _print(draft: Draft, report: Report | None, said: Sequence[str]) -> None:
     """The draft alone on stdout, so that it can be redirected to a file; what is to be said of it on stderr."""
     if report is None:
         say_error(draft.reason)
@@ -250,23 +237,25 @@ def _print(draft: Draft, report: Report | None) -> None:
         return
     click.echo(draft.code)
     click.echo(report_text(report.to_json()), err=True)
-    for assumption in draft.assumptions:
-        say_note(assumption)
+    for each in said:
+        say_note(each)
 
 
-def _to_json(draft: Draft, report: Report | None, name: str) -> dict[str, object]:
+def _to_json(written: Drafted, said: Sequence[str]) -> dict[str, object]:
     candidates = []
+    draft, report = written.draft, written.report
     if report is not None:
         diff = unified_diff("", draft.code + "\n", FILE_NAME)
         candidates = [{"rewrites": [], "code": draft.code, "diff": diff, "report": report.to_json()}]
     return {
-        "kernel": name,
+        "kernel": written.name,
         "goal": "generate",
         "plan": None,
         "candidates": candidates,
-        "best": 0 if report is not None and report.reached(Level.COMPILED) else None,
-        "assumptions": list(draft.assumptions),
+        "best": 0 if written.compiles else None,
+        "assumptions": list(said),
         "reference": None,
         "reason": draft.reason,
         "raw": draft.raw,
+        "rounds": list(written.verdicts),
     }

@@ -26,6 +26,10 @@ class Beside:
     limits: AskedLimits
 
     @property
+    def has_limits(self) -> bool:
+        return self.limits != AskedLimits()
+
+    @property
     def is_limited(self) -> bool:
         """Whether there are limits that hang on sizes."""
         return self.limits.most_bytes is not None or self.limits.tensor_cores
