@@ -40,11 +40,6 @@ def without_turns(kernel: Kernel, access: Access) -> float | None:
     return lost / (time + lost) if lost else 0.0
 
 
-def times_by_place(kernel: Kernel, launch: int) -> dict[tuple[str, int, int], float]:
-    """The cycles that each place's accesses take of a multiprocessor, in one launch, relative to each other."""
-    return _times(kernel).get(launch, {})
-
-
 def _share(kernel: Kernel, access: Access, transactions: float) -> float | None:
     time = sum(_times(kernel).get(access.launch, {}).values())
     if not time or access.space not in _CYCLES:

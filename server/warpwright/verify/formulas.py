@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 MOST_ROUGH = 100_000
 """Operations beyond which kernels that are hardly optimised take longer in the emulator than nvcc saves."""
-CASES_ON_GPU = 10
-"""Sizes with ordinary numbers, from nothing to large ones."""
 
 
 @dataclass(frozen=True, slots=True)

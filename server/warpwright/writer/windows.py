@@ -226,9 +226,6 @@ class _Windows:
             body("}")
         scope.locals[stage.name] = (f"{name}{self._at()}", computed(TYPES[stage.type]))
 
-    def _step_names(self, dim: str) -> tuple[str, str]:
-        return self.frame.scope.free(f"{dim}_step"), self.frame.scope.free(f"{dim}_first")
-
     def _temporary(self, stage: Stage, each: Pass, own: dict[Load, tuple[Box, str]]) -> None:
         scope = self.frame.scope
         self.boxes.put(each, own)

@@ -11,11 +11,10 @@ from tree_sitter import Node
 
 from warpwright.cuda.extension.unit import Function, Unit
 from warpwright.syntax.encoding import encoded
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Source, Span
 
 POINTER = re.compile(r"\b(\w+)\s*\.\s*((?:mutable_|const_)?data_ptr)\s*(?:<\s*(?:const\s+)?([\w:]+)\s*>)?\s*\(")
-ACCESSOR = re.compile(r"\b(\w+)\s*\.\s*(?:packed_accessor\w*|accessor)\s*<")
 ASPECTS = {
     "device": r"is_cuda\(|\bdevice\(|device_of\(|get_device\(|device_type\(|CUDAGuard|options\(\)\.device",
     "contiguity": r"is_contiguous\(|\.contiguous\(|\.strides?\(|is_non_overlapping",
@@ -160,14 +159,3 @@ def same_type(function: Function, tensor: str) -> set[str]:
                 if not re.search(r"\b(?:dtype|toType|to)\(|\bk[A-Z]\w+", match[0]):
                     found.add(match[1])
     return found
-
-
-def is_compared(function: Function, one: str, other: str) -> bool:
-    """Whether the function compares the types of two tensors."""
-    looks = r"\s*\.\s*(?:scalar_type|dtype|options)\(\)"
-    pairs = ((one, other), (other, one))
-    return any(re.search(rf"\b{a}{looks}[^;]*\b{b}{looks}", function.code) for a, b in pairs)
-
-
-def lambda_of(node: Node) -> Node | None:
-    return next(iter(descendants(node, "lambda_expression")), None)
