@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from warpwright.assist.comment_request import asked_at
 from warpwright.assist.readings import by_wordings
+from warpwright.cuda.extension.near import is_of_others
 from warpwright.cuda.extension.unit import is_script
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.formula_comment import formula_at
@@ -140,6 +141,8 @@ def actions(analysis: Analysis, start: int, end: int) -> tuple[Action, ...]:
 
 
 def _formula(analysis: Analysis, start: int) -> Iterator[CommentCommand]:
+    if is_of_others(analysis.source.path):
+        return
     found = formula_at(analysis.source, start)
     if found is not None:
         names = " and ".join(each.name for each in found.formula.outputs)

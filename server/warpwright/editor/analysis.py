@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpwright.cuda.extension.near import unit_near
+from warpwright.cuda.extension.near import is_left_to_others, unit_near
 from warpwright.cuda.extension.unit import is_script
 from warpwright.editor.build import Build
 from warpwright.editor.includes import with_folders
@@ -85,6 +85,8 @@ def analyse(
     reason = unreadable(source.data)
     if reason:
         return skipped(source, reason)
+    if is_left_to_others(source):
+        return Analysis(source, Program(source, {source.path: source}, ()))
     program = _program(unit or source, include, settings, cache)
     if unit is not None and program.sources.get(source.path) is not source:
         program = _program(source, include, settings, cache)

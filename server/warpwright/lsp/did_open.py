@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from warpwright.cuda.extension.near import is_of_others
 from warpwright.lsp.background_compile import document_opened
 from warpwright.lsp.project_problems import show_project_problems
 from warpwright.lsp.publish_diagnostics import document_changed
@@ -36,5 +37,7 @@ def open_document(ls: Server, uri: str, version: int, text: str) -> None:
 def _get_model_ready(ls: Server, document: Document) -> None:
     """Who opens a CUDA file in an editor that shows ghost text is likely to ask for some."""
     editor, settings = ls.client_capabilities.text_document, ls.documents.settings_of(document)
+    if is_of_others(document.path):
+        return
     if editor is not None and editor.inline_completion is not None and settings.ghost_text:
         ls.ghost_text.get_ready(settings.model)

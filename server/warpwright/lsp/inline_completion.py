@@ -18,6 +18,7 @@ from lsprotocol import types
 from warpwright.assist.opening import taught
 from warpwright.assist.readings import MOST_READINGS
 from warpwright.assist.weights import look_for_model
+from warpwright.cuda.extension.near import is_of_others
 from warpwright.editor.ghost_request import ghost_request
 from warpwright.lsp.convert import position
 from warpwright.lsp.guard import guarded
@@ -131,7 +132,9 @@ class GhostText:
 async def inline_completion(ls: Server, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
     """Unasked, the likeliest kernel; who asks for more, as VS Code does to cycle through them, gets all."""
     document = ls.documents.get(params.text_document.uri)
-    if document is None or not (settings := ls.documents.settings_of(document)).ghost_text:
+    if document is None or is_of_others(document.path):
+        return None
+    if not (settings := ls.documents.settings_of(document)).ghost_text:
         return None
     version, data = document.version, document.text.data
     offset = document.text.offset(position(params.position), ls.encoding)

@@ -38,13 +38,27 @@ def unit_near(source: Source, opened: Mapping[str, Source] | None = None) -> Uni
 def is_of_extension(path: Path) -> bool:
     """Whether a C++ or Python file that is no CUDA is of a torch extension: it binds functions, or calls
     or registers them."""
-    wanted = _OF_SCRIPT if is_script(path.name) else _OF_CPP
-    if path.suffix not in (".cpp", ".cc", ".cxx", ".py"):
-        return False
     try:
-        return wanted.search(read_start(path, MOST_BYTES)) is not None
+        return is_of_others(str(path)) and says_extension(str(path), read_start(path, MOST_BYTES))
     except OSError:
         return False
+
+
+def is_of_others(path: str) -> bool:
+    """Whether the file is C++ or Python, of which other language servers say all but what extensions do wrong."""
+    return Path(path).suffix in (".cpp", ".cc", ".cxx", ".py")
+
+
+def says_extension(path: str, data: bytes) -> bool:
+    """Whether a text binds functions of a torch extension, or calls or registers them."""
+    return (_OF_SCRIPT if is_script(path) else _OF_CPP).search(data) is not None
+
+
+def is_left_to_others(source: Source) -> bool:
+    """Whether nothing is said of a file: it is C++ or Python, of no extension, and launches no kernel."""
+    if not is_of_others(source.path) or says_extension(source.path, source.data):
+        return False
+    return is_script(source.path) or not (b"__global__" in source.data or b"<<<" in source.data)
 
 
 def _package(path: Path) -> Path:
