@@ -38,6 +38,7 @@ def test_the_model_plans_and_the_best_is_a_diff(folder: Path) -> None:
 def test_without_a_model_the_rewrites_are_tried_and_the_missing_is_named(folder: Path) -> None:
     ran = run_command("optimize", "a.cu", "--plan", "model", cwd=folder, env=NO_MODEL)
     assert ran.status == 0
+    assert ran.stderr.startswith("note: transpose, line 5: 32-way bank conflict on ")
     assert "/nowhere/model.gguf cannot be read" in ran.stderr
     assert ran.stdout.splitlines()[0].partition(": ")[2].startswith("correct (") and "registers" not in ran.stdout
     whole = run_command("optimize", "a.cu", "--plan", "model", "--verbose", cwd=folder, env=NO_MODEL).stdout

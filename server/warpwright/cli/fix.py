@@ -86,9 +86,15 @@ def command(
             whole = compiled.unit(source).source
             reading = Reading(compiled.unit, partial(findings, source.path), nvcc_flags(compiled, whole), compiled.arch)
             with progress_line() as progress:
-                told = silent if output == "json" else say_made
+                tried, told = (silent, silent) if output == "json" else (say_tried, say_made)
                 one = fix_source(
-                    source, reading, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled, made_one=told
+                    source,
+                    reading,
+                    unsafe=unsafe,
+                    progress=progress,
+                    is_cancelled=is_cancelled,
+                    trying=tried,
+                    made_one=told,
                 )
             fixed.append(one)
             if not diff and (failure := _write(one)):
@@ -136,6 +142,12 @@ def _write(one: Fixed) -> str | None:
     except OSError as error:
         return f"{path}: cannot be written ({error.strerror}); it is as it was"
     return None
+
+
+def say_tried(attempt: Attempt) -> None:
+    """One fix, before it is verified: the first of them is the command's first line."""
+    if not sys.stderr.isatty():  # a terminal has the line that moves
+        click.echo(f"trying   {attempt.file}:{attempt.line}: {attempt.rule}: {attempt.title}", err=True)
 
 
 def say_made(attempt: Attempt) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 
@@ -11,6 +12,8 @@ import click
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, program_option, read_program
 from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
 from warpwright.progress import CancelledError
+from warpwright.rules.base import Finding
+from warpwright.rules.registry import run_rules
 from warpwright.syntax.encoding import shown_in
 from warpwright.verify import harness
 
@@ -77,6 +80,11 @@ def command(
     Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
     """
     harness.prepare()  # before all else, as all else takes less time
+    program = read_program(file, compiled)
+    chosen = choose_kernel(program, kernel)
+    findings = [finding for finding in run_rules(program) if finding.kernel == chosen.name]
+    if output == "text":
+        say_note(first_line(chosen.name, findings))
     from warpwright.assist.engine import Engine
     from warpwright.assist.opening import open_engine
     from warpwright.assist.weights import is_model_named
@@ -84,13 +92,10 @@ def command(
     from warpwright.cli.outcome_text import outcome_text
     from warpwright.cli.program import outcome_with_program
     from warpwright.missing import Missing
-    from warpwright.rules.registry import run_rules
     from warpwright.toolchain.find import find_toolchain
 
-    program = read_program(file, compiled)
     settings = compiled.settings(program.source)
     plan, spec, seconds = plan or settings.plan, spec or settings.model or None, seconds or settings.optimize_seconds
-    chosen = choose_kernel(program, kernel)
     toolchain = find_toolchain()
     if isinstance(toolchain, Missing):
         raise CannotRun(f"nothing can be verified. {toolchain}")
@@ -125,7 +130,7 @@ def command(
                     goal,
                     [wish] if wish else [],
                     lambda wished: search(wish=wished),
-                    findings=[finding for finding in run_rules(program) if finding.kernel == chosen.name],
+                    findings=findings,
                     building=building,
                     writer=engine if isinstance(engine, Engine) and writes_kernels(engine, goal) else None,
                     seconds=seconds,
@@ -152,3 +157,16 @@ def command(
     if stopped:
         raise KeyboardInterrupt
     return 0 if outcome.best is not None else 1
+
+
+def first_line(kernel: str, findings: Sequence[Finding]) -> str:
+    """What is known of a kernel before anything is tried: what would gain most, by the text alone.
+
+    >>> first_line("scale", [])
+    'scale: no finding; trying what gains without one'
+    """
+    if not findings:
+        return f"{kernel}: no finding; trying what gains without one"
+    worst = max(findings, key=lambda each: (each.gain or 0.0, -each.span.start))
+    gain = f", estimated gain {worst.gain:.0%}" if worst.gain else ""
+    return f"{kernel}, line {worst.span.line}: {worst.headline}{gain}"

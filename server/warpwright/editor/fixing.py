@@ -93,19 +93,21 @@ def fix_source(
     unsafe: bool,
     progress: Progress,
     is_cancelled: IsCancelled,
+    trying: Callable[[Attempt], None] = lambda _: None,
     made_one: Callable[[Attempt], None] = lambda _: None,
 ) -> Fixed:
     """Apply the fixes of `source`'s findings: each next one is looked for in the text that is left.
 
     A fix that may change results is tried only with `unsafe`. Stopped by `is_cancelled`, it returns what was verified
-    until then; `made_one` is told of each fix as it is accepted. A refusal is told where the finding is still there at
-    the end, and once: what another fix cured, or what was tried again in the changed text, is none.
+    until then; `trying` is told of a fix before it is verified, `made_one` as it is accepted. A refusal is told where
+    the finding is still there at the end, and once: what another fix cured, or what was tried again in the changed
+    text, is none.
     """
     current = source
     tried = _Tried()
     while tried.count < MOST_FIXES:
         try:
-            edited = _step(current, reading, tried, unsafe, progress, is_cancelled, made_one)
+            edited = _step(current, reading, tried, unsafe, progress, is_cancelled, trying, made_one)
         except CancelledError:
             break
         if edited is None:
@@ -126,6 +128,7 @@ def _step(
     unsafe: bool,
     progress: Progress,
     is_cancelled: IsCancelled,
+    trying: Callable[[Attempt], None],
     made_one: Callable[[Attempt], None],
 ) -> Source | None:
     """The text with the first edits that are accepted, None where there are no more."""
@@ -144,6 +147,8 @@ def _step(
             tried.count += 1
             first = batch[0]
             progress(f"{source.path}:{first.finding.span.line}: {first.fix.title}", None)
+            for each in batch:
+                trying(each.attempt(applied=False, reason="", report=None))
             report = _verified(source, candidate, unit, first, reading, progress, is_cancelled)
         if reason := _refusal(report, goal_of(batch[0].fix.rewrite)):
             tried.reports[candidate.data] = report
