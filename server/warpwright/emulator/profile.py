@@ -19,6 +19,7 @@ from warpwright.problems.guesses import About
 from warpwright.problems.model import Case, Problem
 from warpwright.problems.shapes import Shape, alike_shape
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.names import demangle
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ def profile_kernel(
 ) -> Profile | Missing:
     """The profile of one launch, or why there is none. Blocks for seconds. Raises CancelledError."""
     progress("Compiling", None)
+    # The PTX on the way to machine code is kept, and found by `make_ready`
+    compiled = compile_cubin(unit.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
     with ThreadPoolExecutor(1) as beside:
-        machine = beside.submit(machine_code_of, unit, arch=arch, flags=flags, is_cancelled=is_cancelled)
+        machine = beside.submit(machine_code_of, compiled, is_cancelled)
         program = make_ready(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=is_cancelled)
     if isinstance(program, Missing):
         return program

@@ -14,7 +14,8 @@ from warpwright.missing import Missing
 from warpwright.problems.model import Problem
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.syntax.encoding import encoded
-from warpwright.toolchain.compile import compile_cubin, compile_ptx
+from warpwright.toolchain.compilation import Compiled
+from warpwright.toolchain.compile import compile_ptx
 from warpwright.toolchain.machine_code import DisassemblyError, MemoryInstruction, memory_instructions
 from warpwright.toolchain.names import instance_of, no_instance
 from warpwright.toolchain.rights import Reads
@@ -98,10 +99,9 @@ def translated(ptx: Ptx) -> Program | Missing:
 
 
 def machine_code_of(
-    unit: Unit, *, arch: str = ARCH, flags: tuple[str, ...] = (), is_cancelled: IsCancelled = never_cancelled
+    compiled: Compiled, is_cancelled: IsCancelled = never_cancelled
 ) -> Mapping[str, Sequence[MemoryInstruction]] | Missing:
     """The memory instructions that ptxas made, by kernel, or why they are not known. Raises CancelledError."""
-    compiled = compile_cubin(unit.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
     if compiled.cubin is None:
         return Missing("cubin", compiled.reason, "")
     try:
