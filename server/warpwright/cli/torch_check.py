@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 
 import click
 
 from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
+from warpwright.editor.torch_check_page import torch_check_html
 from warpwright.syntax.encoding import shown_in
 from warpwright.verify.torch_check import CHECK_SECONDS, CHECKS, Asked, NotCheckedError, TorchCheck, torch_check
 from warpwright.verify.torch_check_words import HEAD, explained, headline, markdown, row, sight, step_words
@@ -47,7 +49,9 @@ from warpwright.verify.torch_check_words import HEAD, explained, headline, markd
     show_default=True,
     help="Timeout of each check, in seconds.",
 )
-@click.option("--format", "output", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option(
+    "--format", "output", type=click.Choice(["text", "json", "markdown", "html"]), default="text", show_default=True
+)
 def command(
     *,
     target: str,
@@ -85,7 +89,7 @@ def command(
     if output == "json":
         click.echo(json.dumps(shown_in(report.to_json()), indent=2))
     else:
-        click.echo(markdown(report) if output == "markdown" else _text(report))
+        click.echo(_FORMS[output](report))
     return 1 if report.faults else 0
 
 
@@ -102,3 +106,6 @@ def _text(report: TorchCheck) -> str:
     lines += ["", *(explained(each) for each in report.faults)] if report.faults else []
     lines += ["", step_words(report.step)] if report.step is not None else []
     return "\n".join(lines)
+
+
+_FORMS: Mapping[str, Callable[[TorchCheck], str]] = {"text": _text, "markdown": markdown, "html": torch_check_html}

@@ -12,6 +12,7 @@ import click
 
 from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, stop_on_ctrl_c
 from warpwright.syntax.encoding import shown_in
+from warpwright.timeline.kept import keep
 from warpwright.timeline.model import TraceError
 from warpwright.timeline.record import Recording, record
 from warpwright.timeline.report import read_trace, report_json, report_of
@@ -104,6 +105,7 @@ def command(
             raise CannotRun(str(error)) from None
         progress("Reading what was recorded", None)
         report = report_of(trace, Path.cwd())
+        keep(report)
     file = Path(target) if target else None
     if output == "html":
         from warpwright.editor.timeline.page import trace_html

@@ -23,6 +23,7 @@ from warpwright.rules.folding import gathered
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source
+from warpwright.timeline.kept import TracedLine, traced
 from warpwright.toolchain.compile_commands import CompileFlags, compile_flags, merged
 from warpwright.toolchain.included import folders_found
 from warpwright.toolchain.nvcc_options import NvccOptions
@@ -41,7 +42,8 @@ class Analysis:
 
     `findings` are those in the document itself and in what it includes; `skipped` says why nothing was analysed.
     `profiles` are the kept ones of this very text, whose numbers the program's kernels carry. `build` is the last that
-    the compiler made; where it is of this text the kernels carry its numbers too."""
+    the compiler made; where it is of this text the kernels carry its numbers too. `traced` is what the last trace of a
+    script said of its lines."""
 
     source: Source
     program: Program
@@ -49,6 +51,7 @@ class Analysis:
     skipped: str = ""
     profiles: tuple[Profile, ...] = ()
     build: Build | None = None
+    traced: tuple[TracedLine, ...] = ()
 
     @property
     def build_is_current(self) -> bool:
@@ -85,8 +88,9 @@ def analyse(
     reason = unreadable(source.data)
     if reason:
         return skipped(source, reason)
+    lines = traced(source.path, source.text()) if is_script(source.path) else ()
     if is_left_to_others(source):
-        return Analysis(source, Program(source, {source.path: source}, ()))
+        return Analysis(source, Program(source, {source.path: source}, ()), traced=lines)
     program = _program(unit or source, include, settings, cache)
     if unit is not None and program.sources.get(source.path) is not source:
         program = _program(source, include, settings, cache)
@@ -101,7 +105,7 @@ def analyse(
         program = with_compiled(program, resources.values())
     near = unit_near(source, opened)
     findings = tuple(gathered(run_rules(program, settings.select, settings.ignore, settings.severities, near)))
-    return Analysis(source, program, findings, profiles=profiles, build=build)
+    return Analysis(source, program, findings, profiles=profiles, build=build, traced=lines)
 
 
 def _program(source: Source, include: IncludeReader, settings: Settings, cache: KernelCache | None) -> Program:

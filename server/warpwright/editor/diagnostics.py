@@ -8,9 +8,11 @@ from pathlib import Path
 
 from warpwright.editor.analysis import Analysis
 from warpwright.rules.base import Finding, Related, Severity
-from warpwright.syntax.source import Span
+from warpwright.syntax.source import Source, Span
+from warpwright.timeline.kept import TracedLine
 
 SOURCE = "warpwright"
+_TRACE_PAGE = "https://github.com/warpwright/warpwright/blob/main/docs/trace.md"
 _PAGES = "https://github.com/warpwright/warpwright/blob/main/docs/rules"
 
 
@@ -28,8 +30,10 @@ class Diagnostic:
 
 
 def diagnostics(analysis: Analysis) -> tuple[Diagnostic, ...]:
-    """One for each finding in the document itself; what lies in an include is shown when that file is open."""
-    return tuple(_diagnostic(finding) for finding in analysis.findings_here())
+    """One for each finding in the document itself; what lies in an include is shown when that file is open. And one for
+    each line for which the last trace of a script proposes something."""
+    traced = (_of_trace(analysis.source, each) for each in analysis.traced if each.advice)
+    return (*(_diagnostic(finding) for finding in analysis.findings_here()), *traced)
 
 
 def rule_page(rule: str) -> str:
@@ -40,6 +44,12 @@ def _with_short_paths(message: str, path: str) -> str:
     """A message that names files beside the document without their folder, which an editor's user sees already."""
     folder = str(Path(path).parent)
     return message.replace(folder + os.sep, "") if len(folder) > 1 else message
+
+
+def _of_trace(source: Source, line: TracedLine) -> Diagnostic:
+    span = source.line_span(line.line)
+    message = f"The last trace: {line.said}\n{line.advice}"
+    return Diagnostic(span, Severity.INFORMATION, "trace", _TRACE_PAGE, message, (), {})
 
 
 def _diagnostic(finding: Finding) -> Diagnostic:

@@ -32,7 +32,7 @@ from warpwright.facts.model import (
     SharedArray,
     Space,
 )
-from warpwright.syntax.source import Source, Span
+from warpwright.syntax.source import Span
 
 if TYPE_CHECKING:
     from warpwright.toolchain.machine_lines import MachineLines
@@ -93,9 +93,13 @@ def hover(
     if span is not None:
         parts += [part for kernel in analysis.program.kernels for part in _about(analysis, kernel, span, picture)]
         parts += _of_runs(analysis, span)
-    if code_of_line := _machine_code(machine, path, analysis.source.position(offset)[0]):
+    line = analysis.source.position(offset)[0]
+    if traced := [each for each in analysis.traced if each.line == line]:
+        parts += [f"**Last trace**: {prose(each.said)}  \n{prose(each.advice)}".rstrip() for each in traced]
+        span = span or analysis.source.line_span(line)
+    if code_of_line := _machine_code(machine, path, line):
         parts.append(code_of_line)
-        span = span or _line_span(analysis.source, offset)
+        span = span or analysis.source.line_span(line)
     return Hover("\n\n---\n\n".join(dict.fromkeys(parts)), span) if span is not None else None
 
 
@@ -107,15 +111,6 @@ def _machine_code(machine: Iterable[MachineLines], path: str, line: int) -> str:
 
             return line_markdown(lines, path, line)
     return ""
-
-
-def _line_span(source: Source, offset: int) -> Span:
-    """The text of a line without the space around it."""
-    line = source.position(offset)[0]
-    start = source.line_starts[line - 1]
-    end = source.line_starts[line] if line < len(source.line_starts) else len(source.data)
-    text = source.data[start:end]
-    return Span(source, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
 
 
 def _spans(kernels: Iterable[Kernel]) -> Iterator[Span]:

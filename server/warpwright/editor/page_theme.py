@@ -70,3 +70,22 @@ def highlighted(lines: list[str]) -> list[str]:
         at = token.end()
     out.append(escape(text[at:], quote=False))
     return "".join(out).split("\n")
+
+
+REPORT_STYLE = (
+    THEME
+    + """
+body{margin:0 auto;max-width:1040px;padding:24px;background:var(--page);color:var(--ink);
+font:14px/1.5 system-ui,sans-serif}
+header{display:flex;justify-content:space-between;align-items:start}h1{font-size:20px;margin:0}
+h2{font-size:16px;margin:28px 0 8px}
+section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:16px;margin:16px 0;
+overflow-x:auto}
+table{border-collapse:collapse;width:100%}th{text-align:left;color:var(--soft);font-weight:600}
+td,th{padding:4px 10px 4px 0;vertical-align:top}
+td.n,th.n{text-align:right;white-space:nowrap}code{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12.5px}
+.soft{color:var(--soft)}.bar{display:inline-block;height:10px;border-radius:2px}button{background:none;border:0;color:var(--soft);cursor:pointer}
+svg{width:100%;height:auto}
+"""
+)
+"""Of a page of tables on cards."""

@@ -171,6 +171,12 @@ class Source:
     def _line(self, line: int) -> tuple[int, int]:
         return self.line_starts[line - 1], self.line_starts[line] if line < len(self.line_starts) else len(self.data)
 
+    def line_span(self, line: int) -> Span:
+        """A 1-based line without the white space around its text."""
+        start, end = self._line(line)
+        text = self.data[start:end]
+        return Span(self, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
+
     def line_indent(self, offset: int) -> str:
         """The white space at the start of the line that holds a byte offset."""
         text = self.line_text(self.position(offset)[0])
