@@ -1,11 +1,14 @@
-"""How long a person waits for the checked kernel of a formula in a comment, shown as ghost text, and how often it is.
+"""How long a person waits for the checked kernel of a comment, in words or as a formula, shown as ghost text, how often
+one is shown, and how long it takes where the same was shown before.
 
     python benchmarks/ghost_latency.py [--formulas 60] [--write]
 
-The real server on stdin and stdout, on two processors (it and all that it starts are bound to the first two). Each
-formula of the catalogue, evenly spaced, stands in a comment of a document of its own; ghost text is asked for below it,
-once. The first request starts the process that writes and is counted apart. `--write` records the result, with hardware
-and versions, in benchmarks/results/ghost_latency.json.
+The real server on stdin and stdout, on two processors (it and all that it starts are bound to the first two). Words are
+the requests below; formulas are those of the catalogue, evenly spaced. Each
+stands in a comment of a document of its own. Ghost text is asked for below it as an editor does after a pause, once,
+and then in a second document with the same comment. No model is asked. The first request starts the process that writes
+and is counted apart. `--write` records the result, with hardware and the load of the machine, in
+benchmarks/results/ghost_latency.json.
 """
 
 from __future__ import annotations
@@ -21,12 +24,45 @@ from pathlib import Path
 from typing import Any
 
 from edit_latency import figures
-from formula_catalogue import Entry, catalogue
+from formula_catalogue import catalogue
 from hardware import processor
 from hover_latency import PROCESSORS, Client, answer
 
 RESULT = Path(__file__).resolve().parent / "results" / "ghost_latency.json"
 WARM = "y[i] = 2 * x[i]"
+WORDS = (
+    "row-wise softmax of x[rows][cols]",
+    "layer norm of x[rows][cols] with gamma and beta",
+    "rms norm of x[rows][cols], half precision",
+    "matmul of a and b",
+    "matmul, then add bias, then gelu, half precision",
+    "relu of x",
+    "gelu of x[rows][cols], bf16",
+    "add a and b",
+    "row sums of x, then relu",
+    "mean of each row of x[rows][cols]",
+    "maximum of each row of x[rows][cols]",
+    "argmax of each row of x",
+    "sum of all elements of x",
+    "dot product of a and b",
+    "transpose of x[rows][cols]",
+    "histogram of bins",
+    "cumulative sum of x",
+    "log softmax of x[rows][cols]",
+    "silu of x, in place",
+    "logsumexp of each row of x",
+    "x * sigmoid(x)",
+    "torch.softmax(x, dim=-1)",
+    "F.gelu(x @ w + b)",
+    "exp of x[n]",
+    "embedding of ids",
+    "cross entropy of logits",
+    "variance of each row of x[rows][cols]",
+    "cosine similarity of a and b",
+    "saxpy of x and y",
+    "column sums of x[rows][cols]",
+)
+"""What people ask for most, as they write it."""
 Json = dict[str, Any]
 
 
@@ -41,21 +77,30 @@ def shown(client: Client, path: Path, formula: str) -> tuple[float, bool]:
     return seconds, bool(found)
 
 
-def measured(chosen: list[Entry]) -> Json:
+def measured(chosen: dict[str, str]) -> Json:
+    """Figures of comments by name: the seconds to a kernel, and to the same kernel once more."""
     client = Client({"inlineCompletion": {}})
     times: list[float] = []
+    again: list[float] = []
     missed: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        first, _ = shown(client, Path(folder) / "first.cu", WARM)
-        for entry in chosen:
-            seconds, came = shown(client, Path(folder) / f"{entry.name}.cu", entry.text)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        first, _ = shown(client, folder / "first.cu", WARM)
+        for number, (entry, text) in enumerate(chosen.items()):
+            seconds, came = shown(client, folder / f"{number}.cu", text)
             if came:
                 times.append(seconds)
+                again.append(shown(client, folder / f"{number}_again.cu", text)[0])
             else:
-                missed[entry.name] = round(seconds, 1)
-            print(f"{entry.name:40} {seconds:6.2f} s{'' if came else '  nothing shown'}", file=sys.stderr, flush=True)
+                missed[entry] = round(seconds, 1)
+            print(f"{entry:60} {seconds:6.2f} s{'' if came else '  nothing shown'}", file=sys.stderr, flush=True)
     client.end()
-    return {"first_ms": round(1000 * first), "shown": figures(times), "nothing_shown_after_s": missed}
+    return {
+        "first_ms": round(1000 * first),
+        "shown": figures(times),
+        "shown_before": figures(again),
+        "nothing_shown_after_s": missed,
+    }
 
 
 def main() -> int:
@@ -66,12 +111,21 @@ def main() -> int:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:PROCESSORS])
     entries = catalogue()
     count = min(options.formulas, len(entries))
+    formulas = [entries[at * len(entries) // count] for at in range(count)]
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["WARPWRIGHT_CACHE_DIR"] = cache
+        found = {
+            "words": measured({each: each for each in WORDS}),
+            "formulas": measured({each.name: each.text for each in formulas}),
+        }
     result = {
-        "what": "milliseconds from a request for ghost text to the kernel of a formula, compiled and compared with it",
+        "what": "milliseconds from a request for ghost text, after a pause in typing, to the kernel of a comment, "
+        "compiled and compared with its formula; and to that of the same comment in another document",
         "command": f"python benchmarks/ghost_latency.py --formulas {count} --write",
         "processors": PROCESSORS,
-        "load_average_before": round(os.getloadavg()[0], 1),
-        **measured([entries[at * len(entries) // count] for at in range(count)]),
+        "load_average_before_and_after": [round(each, 1) for each in (load, os.getloadavg()[0])],
+        **found,
         "hardware": processor(),
         "versions": {"python": platform.python_version(), "warpwright": version("warpwright")},
     }

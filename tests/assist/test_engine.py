@@ -18,6 +18,7 @@ from warpwright.assist.weights import ModelFile
 pytestmark = pytest.mark.llm
 
 CAPITAL = CompletionRequest("The capital of France is Paris. The capital of Italy is", max_tokens=2)
+BUSY = CompletionRequest("one two three four five six seven eight nine ten " * 5, max_tokens=500)
 LONG = CompletionRequest("one two three four five six seven eight nine ten " * 250, max_tokens=500)
 
 
@@ -168,16 +169,37 @@ def test_beside_two_busy_processes_it_leaves_them_their_processors(engine: Engin
     assert answer.threads <= max(1, processors() - 2)
 
 
-def test_a_killed_child_is_one_sentence_and_comes_back(model: ModelFile) -> None:
+def test_a_killed_child_comes_back_for_the_request_that_it_was_at(model: ModelFile) -> None:
     with Engine(model) as engine:
         engine.complete(CAPITAL)
         child = engine.pid
         assert child
         threading.Timer(0.2, os.kill, (child, signal.SIGKILL)).start()
-        with pytest.raises(EngineError, match=r"ended unexpectedly \(SIGKILL\); the next request starts it again\.$"):
-            engine.complete(LONG)
+        answer = engine.complete(BUSY, is_enough=lambda text: engine.pid != child)
+        assert (answer.stop, engine.pid != child) == ("enough", True)
         assert "Rome" in engine.complete(CAPITAL).text
-        assert engine.pid != child
+
+
+def test_a_child_that_is_killed_again_is_one_sentence(model: ModelFile) -> None:
+    def kill() -> None:
+        for _ in range(2):
+            child = engine.pid
+            assert child
+            os.kill(child, signal.SIGKILL)
+            while engine.pid in (None, child):
+                time.sleep(0.01)
+                if ended.is_set():
+                    return
+
+    with Engine(model) as engine:
+        engine.complete(CAPITAL)
+        ended = threading.Event()
+        killer = threading.Thread(target=kill)
+        threading.Timer(0.2, killer.start).start()
+        with pytest.raises(EngineError, match=r"ended unexpectedly \(SIGKILL\); the next request starts it again\.$"):
+            engine.complete(BUSY)
+        ended.set()
+        assert "Rome" in engine.complete(CAPITAL).text
 
 
 def test_leaving_the_engine_ends_the_child(model: ModelFile) -> None:

@@ -215,3 +215,28 @@ def test_the_model_is_loaded_once_when_files_are_opened(
 
     asyncio.run(opened_twice())
     assert asked == jobs
+
+
+def test_the_sizes_that_are_left_are_tried_once_after_requests_that_overtake_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Counting:
+        """Stands for the process that writes."""
+
+        tried = 0
+
+        async def run(self, job: str, *_: object) -> dict[str, object]:
+            await asyncio.sleep(0.05 if job == "ghostRest" else 0.01)
+            self.tried += job == "ghostRest"
+            return {"wrong": ""} if job == "ghostRest" else {"texts": ["text"], "missing": "", "left": []}
+
+    async def overtaken() -> tuple[object, int]:
+        ghost_text = inline_completion.GhostText()
+        monkeypatch.setattr(ghost_text, "_worker", worker := Counting())
+        asked = [asyncio.ensure_future(ghost_text.texts(key, {}, 1.0, 0.0)) for key in ("one", "two")]
+        answers = await asyncio.gather(*asked)
+        await asyncio.sleep(0.2)
+        return answers, worker.tried
+
+    monkeypatch.setattr(inline_completion, "QUIET_SECONDS", 0.03)
+    assert asyncio.run(overtaken()) == ([(), ("text",)], 1)

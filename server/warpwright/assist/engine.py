@@ -1,6 +1,7 @@
 """The model as this process sees it: one child that completes text.
 
-The child is started by the first request and again after a crash; a request never takes this process down. One
+The child is started by the first request and again after a crash, for the request that was under way, too; a request
+never takes this process down. One
 request runs at a time; others wait for their turn, and may be cancelled while they wait.
 """
 
@@ -44,6 +45,10 @@ GRACE_SECONDS = 5.0  # how long past its limit, or its cancellation, a request m
 
 class EngineError(Exception):
     """The model could not answer; the message is one sentence for the user."""
+
+
+class _DiedError(EngineError):
+    """The child is dead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,7 @@ class _Child:
         message: dict[str, Any] = json.loads(line)
         return message
 
-    def _death(self) -> EngineError:
+    def _death(self) -> _DiedError:
         try:
             code = self.process.wait(timeout=GRACE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -138,7 +143,7 @@ class _Child:
             self.errors.seek(0)
             log.debug("the model's process wrote: %s", shown_bytes(self.errors.read()[-2000:]))
         self.end()
-        return EngineError(f"The model's process ended unexpectedly ({how}); the next request starts it again.")
+        return _DiedError(f"The model's process ended unexpectedly ({how}); the next request starts it again.")
 
     def end(self) -> None:
         """Kill the process, which has nothing to lose, and wait for it."""
@@ -188,14 +193,27 @@ class Engine:
     ) -> Completion:
         """Continue the prompt. `is_enough` sees all text so far after each piece, and ends the request by True.
 
-        Raises EngineError, with one sentence, when the request cannot be answered or the child dies of it.
+        A child that dies is started once more for the same request, with the time that is left of it. Raises
+        EngineError, with one sentence, when the request cannot be answered or the child dies of it.
         """
         while not self._turn.acquire(timeout=POLL_SECONDS):
             if is_cancelled():
                 return Completion("", "cancelled")
         try:
             child = self._started(is_cancelled)
-            return self._answered(child, request, is_cancelled, is_enough) if child else Completion("", "cancelled")
+            if child is None:
+                return Completion("", "cancelled")
+            began = time.monotonic()
+            try:
+                return self._answered(child, request, is_cancelled, is_enough)
+            except _DiedError as death:
+                left = request.seconds - (time.monotonic() - began)
+                if left <= 0 or is_cancelled():
+                    raise
+                log.info("%s It is started for the request that was under way.", death)
+            child = self._started(is_cancelled)
+            again = replace(request, seconds=left)
+            return self._answered(child, again, is_cancelled, is_enough) if child else Completion("", "cancelled")
         finally:
             self._turn.release()
 

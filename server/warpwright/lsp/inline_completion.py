@@ -67,7 +67,8 @@ class GhostText:
             await asyncio.wait({job})
         finally:
             job.cancel()
-            self._rest = asyncio.ensure_future(self._check_rest())
+            if self._job is job:  # else a newer request sees to the rest
+                self._rest = asyncio.ensure_future(self._check_rest())
         if job.cancelled():
             return ()
         if (error := job.exception()) is not None:
