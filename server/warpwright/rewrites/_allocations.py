@@ -32,7 +32,7 @@ def elements_allocated(kernel: Kernel, launch: Launch, parameter: str) -> int | 
     if argument.type != "identifier" or function is None:
         return None
     name = source.node_text(argument)
-    made = [c for c in descendants(function, "call_expression") if _pointer_set_by(source, c) == name]
+    made = [c for c in descendants(function, "call_expression") if pointer_set_by(source, c) == name]
     written = [n for n in written_names(function) if source.node_text(n) == name]
     if (
         len(made) != 1
@@ -50,7 +50,7 @@ def elements_allocated(kernel: Kernel, launch: Launch, parameter: str) -> int | 
     return int(total) // size if total is not None and total > 0 and total % size == 0 else None
 
 
-def _pointer_set_by(source: Source, call: Node) -> str:
+def pointer_set_by(source: Source, call: Node) -> str:
     """The variable in `cudaMalloc((void **)&d, bytes)`; empty for other calls."""
     arguments = uncommented(call.child_by_field_name("arguments"))
     if called_name(call, source) not in _ALLOCATORS or len(arguments) < 2:

@@ -42,7 +42,7 @@ void run(float *host, int n) {
 ## Limits
 
 - Of pointers that the function hands to the kernel by their names and allocates once, where the copy is longer whatever
-  the variables in both sizes hold. There is no fix to press.
+  the variables in both sizes hold.
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel
-from warpwright.rules.base import Finding, Related, Severity
+from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.host._pointers import pointers_of
 from warpwright.rules.host._sizes import is_larger
 from warpwright.rules.words import code
 
 severity = Severity.ERROR
+
+FIXES = (Fix("copy-whole-array", "Ask for all bytes of the array"),)
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -71,5 +73,6 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                     span=source.span(call.arguments[2]),
                     message=f"`{name}` has {code(source.node_code(allocated))} bytes, and {code(size)} are asked for.",
                     evidence={"pointer": name, "bytes": size, "allocated": source.node_code(allocated)},
+                    fixes=FIXES,
                     related=(Related(source.span(allocations[0].node), "allocated here"),),
                 )

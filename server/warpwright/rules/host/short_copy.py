@@ -35,7 +35,6 @@ void run(const float *x, int n) {
 
 - Of pointers that the function hands to the kernel by their names and allocates once, as `n * sizeof(T)`: copies and
   fills of `n` bytes in so many words.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -46,12 +45,14 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rules.base import Finding, Related, Severity
+from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.host._pointers import HostFunction, pointers_of
 from warpwright.syntax.nodes import uncast, uncommented
 from warpwright.syntax.source import Source
 
 severity = Severity.ERROR
+
+FIXES = (Fix("copy-whole-array", "Ask for all bytes of the array"),)
 
 _BYTES = re.compile(r"\b(?:u?int8_t|char|bool|byte|uchar)\b")
 
@@ -75,6 +76,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                     "\nThe rest keeps what was there before: multiply by the size of an element."
                 ),
                 evidence={"pointer": name, "bytes": bytes_of},
+                fixes=FIXES,
                 related=(Related(source.span(allocation), "allocated here"),),
             )
 

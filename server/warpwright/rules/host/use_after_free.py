@@ -39,7 +39,6 @@ void run(float *host) {
 
 - Of pointers that the function hands to the kernel by their names, uses in the statements behind a `cudaFree` in the
   same block, up to where the pointer is set anew.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -47,10 +46,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel
-from warpwright.rules.base import Finding, Related, Severity
+from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.host._pointers import pointers_of
 
 severity = Severity.ERROR
+
+FIXES = (Fix("free-later", "Free it behind its last use"),)
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -66,5 +67,6 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 span=source.span(use),
                 message=f"`{name}` is used here after it was freed at line {freed.line}.",
                 evidence={"pointer": name, "freed_line": freed.line},
+                fixes=FIXES,
                 related=(Related(freed, "freed here"),),
             )

@@ -1,0 +1,111 @@
+"""Copy or fill as many bytes as the array was allocated with.
+
+## Before
+
+```cuda
+__global__ void add(float *sums, const float *x) { sums[threadIdx.x] += x[threadIdx.x]; }
+
+void run(const float *x, int n) {
+  float *sums;
+  cudaMalloc(&sums, n * sizeof(float));
+  cudaMemset(sums, 0, n);
+  add<<<1, n>>>(sums, x);
+}
+```
+
+## After
+
+```cuda
+__global__ void add(float *sums, const float *x) { sums[threadIdx.x] += x[threadIdx.x]; }
+
+void run(const float *x, int n) {
+  float *sums;
+  cudaMalloc(&sums, n * sizeof(float));
+  cudaMemset(sums, 0, n * sizeof(float));
+  add<<<1, n>>>(sums, x);
+}
+```
+
+## Assumes
+
+- The function allocates the array once, before, and nothing between gives the variables of its size other values.
+- The memory on the host's side has as many bytes.
+
+## Cost
+
+The bytes that were left out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.host_scopes import written_names
+from warpwright.facts.model import Kernel
+from warpwright.rewrites._allocations import pointer_set_by
+from warpwright.rewrites._code import called_name, in_macro, overlaps
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants, enclosing, uncast, uncommented
+from warpwright.syntax.source import Source, Span
+
+NAME = "copy-whole-array"
+title = "Ask for all bytes of the array"
+goals = ("fix",)
+relies_on = ()
+
+_MOVES = re.compile(r"cudaMem(?:cpy|set)(?:Async)?")
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    source = kernel.source
+    edits = [
+        TextEdit(size.start_byte, size.end_byte, source.node_text(bytes_of))
+        for call in descendants(source.root, "call_expression")
+        if (found := _sizes(source, call)) is not None
+        for size, bytes_of in [found]
+        if (overlaps(source.span(size), at) if at is not None else _counts_elements(source, size, bytes_of))
+    ]
+    if not edits:
+        return Declined(NAME, f"No copy around {kernel.name} is known to have another size than its array.")
+    return Rewrite(
+        rewrite=NAME,
+        title=title,
+        source=source,
+        edits=tuple(edits),
+        explanation=(
+            "cudaMemcpy and cudaMemset count bytes, and no call fails where these are fewer than the array has. "
+            "The size is the one of the allocation."
+        ),
+    )
+
+
+def _sizes(source: Source, call: Node) -> tuple[Node, Node] | None:
+    """The size that a copy or a fill asks for, and the one of the allocation of its array."""
+    given = [uncast(source, each) for each in uncommented(call.child_by_field_name("arguments"))]
+    function = enclosing(call, "function_definition")
+    if function is None or len(given) < 3 or in_macro(call) or not _MOVES.fullmatch(called_name(call, source)):
+        return None
+    named = {source.node_text(each) for each in given[:2] if each.type == "identifier"}
+    made = [c for c in descendants(function, "call_expression") if pointer_set_by(source, c) in named]
+    if len(made) != 1 or made[0].start_byte > call.start_byte:
+        return None
+    bytes_of = uncommented(made[0].child_by_field_name("arguments"))[1]
+    used = {source.node_text(each) for each in descendants(bytes_of, "identifier")}
+    changed = any(
+        made[0].end_byte <= name.start_byte < call.start_byte and source.node_text(name) in used
+        for name in written_names(function)
+    )
+    return None if changed or _words(source, given[2]) == _words(source, bytes_of) else (given[2], bytes_of)
+
+
+def _counts_elements(source: Source, size: Node, bytes_of: Node) -> bool:
+    """Whether one is `n` where the other is `n * sizeof(T)`."""
+    sides = [_words(source, side) for side in uncommented(bytes_of)] if bytes_of.type == "binary_expression" else []
+    return _words(source, size) in sides and any(side.startswith("sizeof") for side in sides)
+
+
+def _words(source: Source, node: Node) -> str:
+    return "".join(source.node_code(uncast(source, node)).split())
