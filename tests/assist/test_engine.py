@@ -142,6 +142,7 @@ def test_a_request_has_a_time_limit(engine: Engine) -> None:
     assert answer.stop == "time"
 
 
+@pytest.mark.slow
 def test_what_was_read_before_the_time_was_out_is_not_read_again(engine: Engine) -> None:
     """However little of a prompt a request has time for, asking again ends some time."""
     words = "one two three four five six seven eight nine ten " * 100

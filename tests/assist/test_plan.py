@@ -54,6 +54,7 @@ def test_a_real_plan(engine: Engine, transpose: tuple[Kernel, list[Finding]]) ->
     assert make_plan(engine, kernel, findings, candidates, "speed") == plan, "the same question, the same plan"
 
 
+@pytest.mark.slow
 @pytest.mark.llm
 def test_whatever_the_model_prefers_the_plan_can_be_read(engine: Engine) -> None:
     """Hot sampling from a prompt that asks for something else: the grammar alone makes it a plan."""

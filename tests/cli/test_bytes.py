@@ -70,6 +70,7 @@ def test_a_fix_changes_no_other_byte(tmp_path: Path, text: bytes) -> None:
     assert path.read_bytes() == text.replace(b"tile[32][32]", b"tile[32][32 + 1]")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.nvcc
 @pytest.mark.skipif(shutil.which("patch") is None, reason="patch applies the diff")

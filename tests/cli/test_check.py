@@ -113,12 +113,14 @@ def test_invalid_utf8_is_analysed_and_named(tmp_path: Path) -> None:
     assert ran.stderr == "warning: a.cu:1:7: byte 0xe9 is not UTF-8; the file is read as it is\n"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("size", [1, 57, 120, 200, 333])
 def test_a_half_written_kernel(size: int, tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(CONFLICT[:size], encoding="utf-8")
     assert run_command("check", "a.cu", cwd=tmp_path).status in (0, 1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", ["", "int main() { return 0; }\n", "this is no C++ at all {{{ ]]"])
 def test_a_file_without_a_kernel(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(text, encoding="utf-8")
@@ -196,6 +198,7 @@ class TestBaseline:
         (folder / "below").mkdir()
         assert run_command("check", "..", "--baseline", "../known.json", cwd=folder / "below").status == 0
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize(
         ("content", "said"),
         [

@@ -57,6 +57,7 @@ def test_a_file_is_read_and_another_written(tmp_path: Path) -> None:
     assert "y_pack.at[j] = 2.0f * x_pack.at[j];" in (tmp_path / "scale.cu").read_text()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -92,6 +93,7 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path: Path, arguments: list[
     assert (ran.status, ran.stdout, ran.stderr) == (2, "", said)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "options",
     [
@@ -150,6 +152,7 @@ def test_a_function_takes_examples_from_the_command_line(tmp_path: Path) -> None
     assert ran.stdout.startswith("#ifndef ")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -9,6 +9,7 @@ from support.command import run_command
 from support.untaught import untaught_model
 
 
+@pytest.mark.slow
 @pytest.mark.llm
 @pytest.mark.nvcc
 def test_a_draft_and_its_report(tmp_path: Path) -> None:

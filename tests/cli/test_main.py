@@ -22,6 +22,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     assert all(name in ran.stdout for name in COMMANDS)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_explains_itself(command: str, tmp_path: Path) -> None:
     ran = run_command(command, "--help", cwd=tmp_path)
@@ -39,6 +40,7 @@ def test_an_unknown_command_gets_a_suggestion(tmp_path: Path) -> None:
     assert "Did you mean 'check'?" in ran.stderr
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("command", ["check", "facts", "fix", "optimize"])
 def test_a_missing_file(command: str, tmp_path: Path) -> None:
     ran = run_command(command, "none.cu", cwd=tmp_path)
@@ -46,6 +48,7 @@ def test_a_missing_file(command: str, tmp_path: Path) -> None:
     assert "none.cu: no such file" in ran.stderr
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("command", ["check", "facts", "fix", "optimize"])
 def test_a_binary_file(command: str, tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_bytes(b"\x7fELF\x00\x00\x01")

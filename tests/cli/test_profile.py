@@ -124,6 +124,7 @@ def test_output_goes_where_it_is_asked(tmp_path: Path) -> None:
     assert (ran.status, ran.stderr) == (2, "error: none/out.txt cannot be written (No such file or directory)\n")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -78,6 +78,7 @@ def test_a_program_that_prints_something_else_is_wrong(project: Path) -> None:
     assert "The program's own test" in text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="nvcc has the host's compiler build the program")
 def test_a_cuda_program_is_built(project: Path) -> None:
     (project / "main.cu").write_text('#include "twice.cu"\nint main() { return 0; }\n')

@@ -57,6 +57,7 @@ def test_what_is_no_folder_of_a_project_is_not_allowed(folder: str, project: Pat
     assert ran.stderr.startswith("error: ") and ran.stderr.endswith(".\n")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(os.name == "nt", reason="needs links")
 @pytest.mark.parametrize("text", ["{", "[1, null, [[]]]", '{"a": 1}', '["project", ".", "~"]', "[" * 100_000, "\ud800"])
 def test_a_file_of_folders_that_is_none_allows_nothing(

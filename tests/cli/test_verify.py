@@ -29,6 +29,7 @@ def test_a_good_candidate(folder: Path) -> None:
     assert memory == ["shared", "memory", "4096", "B", "4224", "B", "+128", "B"]
 
 
+@pytest.mark.slow
 def test_as_markdown(folder: Path) -> None:
     ran = run_command("verify", "before.cu", "after.cu", "--goal", "fix", "--format", "markdown", cwd=folder)
     assert ran.status == 0
@@ -57,6 +58,7 @@ def test_a_candidate_that_does_not_compile(folder: Path) -> None:
     assert "undeclared" in ran.json["reason"]
 
 
+@pytest.mark.slow
 def test_a_candidate_with_a_new_defect(folder: Path) -> None:
     """The original is the good one here."""
     ran = run_command("verify", "after.cu", "before.cu", "--format", "json", cwd=folder)
@@ -130,6 +132,7 @@ def test_a_kernel_by_itself_against_its_reference(folder: Path) -> None:
     assert {"normal", "special", "only factor changed"} <= {case["distribution"] for case in report["cases"]}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("reference", "status", "words"),
     [

@@ -60,7 +60,7 @@ def test_one_tensor_that_is_handed_over_twice_is_two_inputs() -> None:
     assert [each["value"] for node in graph["nodes"] for each in node["args"] if isinstance(each, dict)][:1] == ["b"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "inputs", "said"),
     [
@@ -77,6 +77,7 @@ def test_what_is_wrong_is_one_sentence(file: Path, name: str, inputs: list[str],
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_file_that_does_not_run_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("import nowhere_to_be_found\n", encoding="utf-8")

@@ -77,6 +77,7 @@ def marked(page: Page, found: list[types.Diagnostic], words: str) -> str:
     return page.words(next(d for d in found if words in d.message).range)
 
 
+@pytest.mark.sampled(3)
 def test_messages_stand_at_their_token_and_are_carried_by_edits(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", BROKEN)
     found = wait_for(page, '"missing"', '"y"', '"unused"', "undefined_in_template")
@@ -116,6 +117,7 @@ def test_an_error_in_an_include_stands_at_the_include_and_leads_there(vscode: Ed
     assert related.location.range.start.line == 2
 
 
+@pytest.mark.slow
 def test_what_a_template_is_instantiated_with_is_related(vscode: Editor) -> None:
     text = (
         "template <typename T> __device__ T f(T x) { return x.foo; }\n__global__ void k(float *a) { a[0] = f(a[1]); }\n"
@@ -137,6 +139,7 @@ def test_ptxas_speaks_of_its_kernel(vscode: Editor) -> None:
     assert marked(page, found, "too much shared data") == "big"
 
 
+@pytest.mark.slow
 def test_an_error_of_inline_assembly_stands_at_its_line(vscode: Editor) -> None:
     text = '__global__ void k(float *a) {\n  float v = 1;\n  asm("bogus.f32 %0;" : "=f"(v));\n  a[0] = v;\n}\n'
     page = vscode.open("a.cu", text)
@@ -188,6 +191,7 @@ def test_what_a_kernel_takes_stands_above_it_and_is_marked_when_it_is_older(any_
     any_editor.wait(lambda: "20 KB shared, occupancy" in page.titles()[-1], "the new numbers")
 
 
+@pytest.mark.slow
 def test_each_architecture_of_the_settings_has_its_numbers(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, options={"architectures": ["sm_80", "sm_120"]}) as editor:
         page = editor.open("a.cu", BIG)
@@ -223,6 +227,7 @@ def test_spills_are_found_and_the_finding_goes_with_the_text(vscode: Editor) -> 
     assert "before the last edits" in page.titles()[-1]
 
 
+@pytest.mark.slow
 def test_switching_it_off_takes_it_all_away(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path) as editor:
         page = editor.open("a.cu", BROKEN)
@@ -241,6 +246,7 @@ def test_a_document_in_no_file_is_compiled(vscode: Editor) -> None:
     assert marked(page, found, '"nn"') == "nn"
 
 
+@pytest.mark.slow
 def test_only_on_save_and_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "off").mkdir()
     with start_editor(VSCODE, tmp_path, options={"compile": "onSave"}) as editor:
@@ -339,6 +345,7 @@ def ends_within(seconds: float, pid: int) -> bool:
     return not is_running(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(Path("/proc/driver/nvidia/version").exists(), reason="a GPU is here")
 def test_what_a_search_needs_is_started_once_a_kernel_has_compiled(tmp_path: Path) -> None:
     def emulators(editor: Editor) -> list[int]:
@@ -367,6 +374,7 @@ def test_a_killed_worker_costs_one_message(tmp_path: Path) -> None:
         editor.wait(lambda: set(compilers(tmp_path)) - {first}, "the next compiler")
 
 
+@pytest.mark.slow
 def test_a_compiler_that_is_killed_twice_costs_one_message(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, environment=slow_nvcc(tmp_path)) as editor:
         editor.open("a.cu", CLEAN)
@@ -382,6 +390,7 @@ def test_a_compiler_that_is_killed_twice_costs_one_message(tmp_path: Path) -> No
         assert "nvcc was killed twice" in message
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.write_text("a file where a folder should be")
@@ -395,6 +404,7 @@ def test_a_cache_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
         assert [said(page) for page in pages] == [[], []]
 
 
+@pytest.mark.slow
 def test_a_large_file_is_left_alone(vscode: Editor) -> None:
     page = vscode.open("a.cu", "// " + "x" * 5_000_000 + "\n" + CLEAN)
     wait_for_the_next(vscode)

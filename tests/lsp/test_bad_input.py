@@ -19,6 +19,7 @@ def still_works(editor: Editor) -> None:
     page.close()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("end", range(0, len(CONFLICT), 37))
 def test_a_half_written_kernel(vscode: Editor, end: int) -> None:
     page = vscode.open("a.cu", CONFLICT[:end])
@@ -68,6 +69,7 @@ def test_text_that_is_not_utf_8_survives(vscode: Editor) -> None:
     assert page.words(diagnostic.range) == "tile[x][y]"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_a_byte_order_mark(any_editor: Editor, line_end: str) -> None:
     page = any_editor.open("a.cu", "\ufeff" + CONFLICT.replace("\n", line_end))
@@ -104,6 +106,7 @@ def test_what_is_not_open(any_editor: Editor) -> None:
     assert not any_editor.messages
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "uri", ["untitled:Untitled-1", "vscode-vfs://github/o/r/a.cu", "file:///c%3A/a%20b/a.cu", "???"]
 )

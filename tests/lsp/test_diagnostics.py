@@ -51,6 +51,7 @@ def test_an_edit_makes_the_finding_go_and_come_back(any_editor: Editor) -> None:
     assert page.words(diagnostic.range) == "tile[x][y]"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line_end", ["\r\n", "\r"])
 def test_other_line_ends(any_editor: Editor, line_end: str) -> None:
     page = any_editor.open("a.cu", CONFLICT.replace("/* größe", "/* \f\u2028größe").replace("\n", line_end))

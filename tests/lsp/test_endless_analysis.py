@@ -57,6 +57,7 @@ sys.exit(main([]))
 ENDLESS = f"// endless\n{CONFLICT}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("profile", [VSCODE, NEOVIM, OLD_NEOVIM], ids=lambda each: each.name)
 @pytest.mark.parametrize("endless", [SPIN, SWALLOW, BLOCK], ids=["spins", "guards itself", "waits in C"])
 def test_other_files_are_answered_meanwhile(profile: Profile, endless: str, tmp_path: Path) -> None:
@@ -144,6 +145,7 @@ ENDS: list[tuple[Callable[[subprocess.Popen[bytes], subprocess.Popen[bytes]], No
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of the end of a process that is no child")
 @pytest.mark.parametrize(("end", "status"), ENDS, ids=lambda each: getattr(each, "__name__", None))
 def test_it_leaves_with_all_that_it_started(

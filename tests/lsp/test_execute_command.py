@@ -100,6 +100,7 @@ def test_a_kernel_that_was_edited_meanwhile_is_left_alone(editor: Editor) -> Non
     assert any("Not applied" in message for message in editor.messages)
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_edits_that_are_nothing_to_the_kernel_stay_and_what_was_found_goes_beside_them(editor: Editor) -> None:
     page = editor.open("a.cu", SEARCHED)

@@ -49,6 +49,7 @@ def test_follows_the_text(any_editor: Editor) -> None:
     assert "**1 wavefront/request** (ideal)" in page.hover_text("tile[x][y]")
 
 
+@pytest.mark.slow
 def test_is_answered_while_a_large_document_is_analysed(vscode: Editor) -> None:
     """The loop is not held up: another document's hover is answered though thousands of lines are being analysed."""
     small = vscode.open("small.cu", CONFLICT)

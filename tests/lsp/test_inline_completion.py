@@ -31,6 +31,7 @@ def ghost(page: Page, index: int | None = None, seconds: float = 30, context: An
     return page.editor.request("textDocument/inlineCompletion", asked, seconds)
 
 
+@pytest.mark.slow
 def test_without_a_model_nothing_comes_and_the_log_says_so_once(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:
         page = editor.open("a.cu", REQUEST)
@@ -41,6 +42,7 @@ def test_without_a_model_nothing_comes_and_the_log_says_so_once(tmp_path: Path) 
         assert editor.messages == []
 
 
+@pytest.mark.slow
 def test_nothing_is_written_where_nothing_is_asked_for(tmp_path: Path) -> None:
     """No model is looked for either: one that does not exist goes unnoticed."""
     with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:
@@ -128,6 +130,7 @@ def test_below_a_signature_the_body_alone_is_written_for_its_names_and_types(tmp
         assert editor.log == []
 
 
+@pytest.mark.slow
 def test_words_that_are_not_understood_show_nothing(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:
         for number, words in enumerate(("somme des lignes de x", "the softmax above is slow", "add three vectors")):
@@ -135,6 +138,7 @@ def test_words_that_are_not_understood_show_nothing(tmp_path: Path) -> None:
         assert editor.log == []
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_a_formula_that_is_none_or_is_written_already_shows_nothing(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:

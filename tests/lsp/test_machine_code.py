@@ -69,6 +69,7 @@ def test_a_line_shows_what_it_became_while_the_text_is_the_compiled_one(editor: 
     assert "DFMA" in machine_code(page, "out[i]  = twice")
 
 
+@pytest.mark.slow
 def test_a_line_of_a_header_shows_what_it_became_in_the_file_that_includes_it(editor: Editor, folder: Path) -> None:
     machine_code(editor.open("other.cu", TEXT), "out[i]")
     header = editor.open("inlined.cuh", HEADER, (folder / "inlined.cuh").as_uri())

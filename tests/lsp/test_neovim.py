@@ -69,6 +69,7 @@ def test_applies_the_fix(tmp_path: Path) -> None:
     assert seen["gone"]
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_optimizes_the_kernel(tmp_path: Path) -> None:
     seen = drive(tmp_path, "Optimize kernel transpose")

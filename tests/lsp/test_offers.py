@@ -85,6 +85,7 @@ def test_an_offer_is_shown_chosen_from_and_applied_once(editor: Editor) -> None:
     assert (again["status"], again["message"]) == ("failed", GONE)
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_a_selection_asks_for_changes_of_it_alone(editor: Editor) -> None:
     page = editor.open("a.cu", SEARCHED)
@@ -100,6 +101,7 @@ def test_a_selection_asks_for_changes_of_it_alone(editor: Editor) -> None:
     )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("argument", "says"),
     [
@@ -129,6 +131,7 @@ def test_a_selection_over_two_kernels_is_none(editor: Editor) -> None:
 BROKEN = SEARCHED.replace("    __syncthreads();", "    __syncthread()")
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_a_kernel_that_does_not_compile_is_fixed_step_by_step(editor: Editor) -> None:
     page = editor.open("a.cu", BROKEN)

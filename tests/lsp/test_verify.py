@@ -97,6 +97,7 @@ def test_a_document_in_no_file_says_what_to_do(editor: Editor) -> None:
     assert "is in no folder" in result["message"]
 
 
+@pytest.mark.slow
 def test_text_that_does_not_compile_is_refuted_with_the_line(editor: Editor) -> None:
     page = editor.open("d.cu", SCALE)
     committed(page)

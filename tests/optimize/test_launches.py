@@ -96,6 +96,7 @@ def test_what_callers_hand_over_apart_is_used() -> None:
     assert ("accumulate-in-register",) in tried
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_a_kernel_that_another_file_launches_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "spread.cu"

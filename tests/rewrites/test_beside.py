@@ -77,7 +77,7 @@ RELYING = [k for k in all_rewrites() if set(k.relies_on) - {Reliance.SHARED} and
 """Those that need room in shared memory edit a kernel of which no launch gives some of that room away."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("kind", RELYING, ids=lambda kind: kind.name)
 def test_a_kernel_beside_gives_the_same(kind: RewriteKind, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,7 @@ def squeezed(data: bytes) -> bytes:
     return re.sub(rb"\s+", b"", code_of(data))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("filled", [behind_each_line, below_the_kernels_head, in_other_encoding])
 @rewrites
 def test_comments_change_no_rewrite(kind: RewriteKind, filled: Callable[[bytes], bytes]) -> None:

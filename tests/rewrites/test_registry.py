@@ -37,6 +37,7 @@ def test_an_unknown_rewrite_is_declined() -> None:
     assert result == Declined("no-such-rewrite", "There is no rewrite of the name no-such-rewrite.")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", registry.all_rewrites(), ids=lambda kind: kind.name)
 @pytest.mark.parametrize(
     "text",

@@ -21,7 +21,7 @@ RACING = frozenset({"add-barrier", "update-atomically"})
 """Rewrites whose Before has no one result, which is what they cure: it is left out for its race, and After has none."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(("kind", "before"), PAIRS)
 def test_before_and_after_give_the_same(kind: RewriteKind, before: str, monkeypatch: pytest.MonkeyPatch) -> None:

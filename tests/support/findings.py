@@ -36,9 +36,10 @@ _COMMENT = re.compile(r"^// ?(?=ptxas info|    \d+ bytes|cubin)", re.MULTILINE)
 _LIMITS = re.compile(r"^cubin: (\w+): (?:(\d+) threads, )?(\d+) registers at most$", re.MULTILINE)
 
 
+@lru_cache(maxsize=256)
 def program(text: str | bytes, name: str = "kernel.cu") -> Program:
     """The facts of a text. Comments that hold what `ptxas -v` printed of its kernels, and "cubin: MANGLED: 256 threads,
-    64 registers at most", stand for a compile."""
+    64 registers at most", stand for a compile. What several tests ask of one text is analysed once."""
     data = text.encode() if isinstance(text, str) else text
     text = decoded(data)
     said = "\n".join(line for line in _COMMENT.sub("\0", text).splitlines() if line.startswith("\0")).replace("\0", "")
@@ -49,7 +50,7 @@ def program(text: str | bytes, name: str = "kernel.cu") -> Program:
     return with_compiled(analyze(Source(name, data)), resources.values())
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=256)
 def ran(text: str, name: str = "kernel.cu") -> Program:
     """The same with what a run of each kernel in the emulator finds."""
     read = program(text, name)

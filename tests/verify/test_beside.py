@@ -68,6 +68,7 @@ def test_one_whose_launch_covers_a_part_is_wrong() -> None:
     assert made.status is Status.WRONG
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_one_that_nobody_launches_is_compared_too() -> None:
     text = SCALE.replace("scale", "scale_tuned").replace("2.0f * in", "in")

@@ -97,6 +97,7 @@ int main() {{
 """
 
 
+@pytest.mark.slow
 def test_a_size_of_the_programs_own_that_is_too_large_is_run_in_part_or_named(tmp_path: Path) -> None:
     right, other = "y * columns + x", "x + columns * y"
     part = run_texts(tmp_path, large_shift(7000, 6000, right), large_shift(7000, 6000, other))
@@ -108,6 +109,7 @@ def test_a_size_of_the_programs_own_that_is_too_large_is_run_in_part_or_named(tm
     assert none.uncovered[0].text.startswith("rows = 50000, columns = 48000, the program's own size, was not run")
 
 
+@pytest.mark.slow
 def test_another_order_of_a_sum_is_correct_within_what_rounding_moves() -> None:
     text = read_source(SAMPLES / SUMS / "kernel.cu").text()
     body = text[text.index("for (") : text.index("if (threadIdx.x == 0)")]
@@ -178,6 +180,7 @@ def test_right_for_one_size_only_is_wrong() -> None:
     assert report.status is Status.WRONG
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("new", "status", "words"),
     [

@@ -9,6 +9,8 @@ from warpwright.verify.host_code import host_differences
 from warpwright.verify.report import EMULATOR, SAME_CODE, What
 from warpwright.verify.verify import verify
 
+pytestmark = pytest.mark.sampled(2)
+
 TEXT = """#include <cstdio>
 #define BLOCK 256
 #define N 1000

@@ -40,6 +40,7 @@ def judge(pair: Pair, backend: Literal["emulator", "cuda"]) -> None:
         assert not any(acceptable(report, goal) for goal in ("speed", "memory", "fix"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("pair", PAIRS)
 def test_on_the_cpu(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

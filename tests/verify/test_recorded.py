@@ -23,6 +23,8 @@ from warpwright.verify.report import RECORDER, USUAL, CaseResult, Level, Report,
 from warpwright.verify.run import Observed
 from warpwright.verify.verify import verify
 
+pytestmark = pytest.mark.sampled(2)
+
 FILE = Path(__file__).parent.parent / "rewrites" / "cases" / "capture-graph.md"
 CASES = {case.name: case.text for case in read_cases(FILE)}
 PAGE = sections(capture_graph.__doc__ or "")

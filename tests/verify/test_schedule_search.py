@@ -18,6 +18,7 @@ def found(text: str, sizes: dict[str, int]) -> Found:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_the_cost_model_orders_schedules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An H200 takes 18.1 us with the best schedule, and twice that with 8 lanes for a row of 1024."""

@@ -10,6 +10,8 @@ from warpwright.verify.report import Report, Status
 from warpwright.verify.sequence import replaced_launches
 from warpwright.verify.verify import verify
 
+pytestmark = pytest.mark.sampled(2)
+
 KERNELS = """
 __global__ void square(const float *in, float *squares, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -69,6 +69,7 @@ def test_a_candidate_that_was_only_compiled_is_told_as_that_and_not_offered() ->
     assert {"status", "backend", "compile", "cases", "speed", "predicted_speedup", "reason"} <= shown.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_a_finding_that_stays_is_said() -> None:
     source, candidate = changed(TRANSPOSE, ("int x = blockIdx.x", "int  x = blockIdx.x"))

@@ -17,6 +17,8 @@ from warpwright.writer.code import Code
 from warpwright.writer.explain import explained
 from warpwright.writer.write import ScheduleError, file_text, written
 
+pytestmark = pytest.mark.sampled(2)
+
 ARRAYS = "q: f16[H, I, 64] k: f16[H, J, 64] v: f16[H, J, 64] o: f16[H, I, 64]"
 PRODUCT = "(sum[d] q[h, i, d] * k[h, j, d])"
 RATIO = "o[h, i, d] = (sum[j] e[h, i, j] * v[h, j, d]) / sum[j] e[h, i, j]"

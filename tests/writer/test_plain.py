@@ -14,6 +14,8 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.writer.code import Code
 from warpwright.writer.write import plain, written
 
+pytestmark = pytest.mark.sampled(3)
+
 KINDS = sorted({entry.kind for entry in catalogue()})
 TOO_LARGE = {"monte_carlo_pi"}
 """Of a size of their own that an emulator takes minutes for."""

@@ -16,6 +16,8 @@ from warpwright.missing import Missing
 from warpwright.writer.code import Code
 from warpwright.writer.write import file_text, plain, written
 
+pytestmark = pytest.mark.sampled(2)
+
 FAST = ("gelu", "gelu_tanh", "sigmoid", "silu", "softplus")
 
 

@@ -19,6 +19,8 @@ from warpwright.writer.partition import partition
 from warpwright.writer.product_shape import shape_of
 from warpwright.writer.write import ScheduleError, file_text, written
 
+pytestmark = pytest.mark.sampled(2)
+
 SMALL = ({"I": 1, "J": 1, "K": 1}, {"I": 65, "J": 33, "K": 17}, {"I": 136, "J": 136, "K": 72}, {"I": 9, "J": 7, "K": 0})
 LIMITS = {"f64": 1e-14, "f32": 2e-6, "f16": 1e-3, "bf16": 4e-3, "i32": 0, "i64": 0}
 """Relative errors in norm that rounding of the stored type explains; sums are in f32."""

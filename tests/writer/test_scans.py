@@ -9,6 +9,8 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.schedules.model import Scan
 from warpwright.writer.write import ScheduleError, written
 
+pytestmark = pytest.mark.sampled(3)
+
 ROWS = "y[r, i] = sum[j <= i] x[r, j]"
 FROM_END = "y[r, i] = sum[j >= i] x[r, j]"
 BEHIND = "x: f32[R, I] y[r, i] = sum[j > i] x[r, j]"
@@ -100,6 +102,7 @@ def test_parts_are_carried_from_block_to_block(text: str) -> None:
         made.run({name: given.get(name, own) for name in made.formula.sizes})
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])

@@ -6,6 +6,8 @@ import pytest
 from support.built import built
 from warpwright.formulas.numpy_inputs import Style
 
+pytestmark = pytest.mark.sampled(2)
+
 FEW = "h: i32[H] h[b[i]] = sum[i] 1"
 CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
     "bytes": ("h: i32[256] bins: u8 h[bins[i]] = sum[i] 1", [{"I": i} for i in (0, 1, 300, 16384, 20003)]),

@@ -15,6 +15,8 @@ from warpwright.schedules.rules import default, legal
 from warpwright.schedules.shape import row_shape
 from warpwright.writer.write import ScheduleError, alternatives, file_text, plain, written
 
+pytestmark = pytest.mark.sampled(3)
+
 SOFTMAX = """y[r, c] = exp(x[r, c] - m[r]) / s[r]
 where m[r] = max[c] x[r, c], s[r] = sum[c] exp(x[r, c] - m[r])"""
 LAYER_NORM = """y[r, c] = (x[r, c] - mu[r]) * rsqrt(v[r] + eps) * w[c] + b[c]

@@ -19,6 +19,8 @@ from warpwright.writer.code import Path
 from warpwright.writer.partition import partition
 from warpwright.writer.write import ScheduleError, file_text, written
 
+pytestmark = pytest.mark.sampled(3)
+
 CROSS = "x[i - 1, j; zero] + x[i + 1, j; zero] + x[i, j - 1; zero] + x[i, j + 1; zero] - 4 * x[i, j]"
 CONVOLUTION = "y[n, o, h, w] = sum[c, r < 3, s < 3] k[o, c, r, s] * x[n, c, h + r - 1, w + s - 1; zero]"
 BODIES = """
@@ -159,6 +161,7 @@ def test_every_size_is_right(name: str) -> None:
     assert all(kernel.endswith(("_windows", "_pairs")) for kernel in kernels), kernels
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:
