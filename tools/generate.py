@@ -1,7 +1,8 @@
 """Write the pages of rules and rewrites from their docstrings, docs/rules/*.md and docs/rewrites/*.md, and that of
 attacks on verification, docs/attacks.md, from tests/attacks and tests/honest and what a run of them gave; what the
 search finds, docs/optimize.md, from results of benchmarks/optimize.py and benchmarks/plans.py; and how fast written
-formulas are, docs/formulas-speed.md, from those of benchmarks/formula_speed.py and its like.
+formulas are, docs/formulas-speed.md, from those of benchmarks/formula_speed.py and its like; and what each module is
+for, docs/modules.md, from the first sentences of the modules.
 
     python tools/generate.py            write them
     python tools/generate.py --check    exit 1 where a page is stale, missing or left over
@@ -11,6 +12,7 @@ The pages are generated, so change the docstring and not the page.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -45,6 +47,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "rules/index.md", rule_index(rules)
     yield "rewrites/index.md", rewrite_index(rewrites)
     yield "attacks.md", attacks_page()
+    yield "modules.md", modules_page()
     yield (
         "optimize.md",
         optimize_page(
@@ -59,6 +62,31 @@ def pages() -> Iterator[tuple[str, str]]:
         names = ("catalogue", "sampled")
         batches = {name: each for name in names if (each := _result(f"formula_batch_{name}.json"))}
         yield "formulas-speed.md", formula_page(speed, _result("formula_products.json"), levels, batches)
+
+
+def modules_page() -> str:
+    """Each module's first sentence, package by package; rules and rewrites have pages of their own."""
+    rewrites = {rewrite.name for rewrite in all_rewrites()}
+    lines = ["# Modules", "", "[ARCHITECTURE.md](../ARCHITECTURE.md) has the map, and what holds everywhere."]
+    for folder in sorted({path.parent for path in (ROOT / "server").rglob("*.py")}):
+        own = folder.relative_to(ROOT / "server").as_posix()
+        if own == "." or own.startswith("warpwright/rules/"):
+            continue
+        paths = [path for path in sorted(folder.glob("*.py")) if not path.stem.startswith("__")]
+        if own == "warpwright/rewrites":
+            paths = [path for path in paths if path.stem.replace("_", "-") not in rewrites]
+        rows = [(path.stem, first_sentence(path)) for path in paths]
+        if rows:
+            lines += ["", f"## {own}", "", "| module | |", "|---|---|"]
+            lines += [f"| `{name}` | {sentence} |" for name, sentence in rows]
+    return "\n".join(lines) + "\n"
+
+
+def first_sentence(path: Path) -> str:
+    """Of a module's docstring, on one line."""
+    said = " ".join((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n\n")[0].split())
+    sentence = re.match(r".+?[.:](?= [A-Z`]|$)", said)
+    return (sentence[0] if sentence else said).rstrip(".:").replace("|", "\\|")
 
 
 def rule_page(rule: Rule) -> str:
