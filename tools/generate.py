@@ -245,7 +245,9 @@ def main(arguments: list[str]) -> int:
     wanted = dict(pages())
     present = {p.relative_to(docs).as_posix(): p for folder in FOLDERS for p in (docs / folder).glob("*.md")}
     present |= {
-        name: docs / name for name in ("attacks.md", "optimize.md", "formulas-speed.md") if (docs / name).is_file()
+        name: docs / name
+        for name in ("attacks.md", "modules.md", "optimize.md", "formulas-speed.md")
+        if (docs / name).is_file()
     }
     stale = [name for name, text in wanted.items() if name not in present or _text(present[name]) != text]
     left_over = sorted(present.keys() - wanted.keys())
