@@ -30,6 +30,7 @@ def _unwritten(body: str) -> list[tuple[str, int, int]]:
         ("if (t > 0) s[t] = in[t]; __syncthreads(); out[t] = s[t];", ("s", 0, 0)),
         ("if (in[t] > 3) atomicAdd(&count, 1); __syncthreads(); if (t == 0) out[0] = count;", ("count", 0, 0)),
         ("s[t] += in[t]; out[t] = s[t];", ("s", 0, 0)),
+        ("s[t] = in[t]; __syncthreads(); out[t] = s[t + 65];", ("s", 0, 260)),
     ],
 )
 def test_what_nobody_writes_is_found(body: str, found: tuple[str, int, int]) -> None:
@@ -51,6 +52,7 @@ def test_what_nobody_writes_is_found(body: str, found: tuple[str, int, int]) -> 
         "((char *)s)[4 * t] = 1; __syncthreads(); out[t] = s[t];",
         "if (in[0] > 3) out[t] = s[t];",
         "if (n > 7) out[t] = s[t];",
+        "s[t] = 0; s[t + 64] = 0; __syncthreads(); out[t] = s[t + 65];",
     ],
 )
 def test_what_may_be_written_or_not_read_is_not(body: str) -> None:

@@ -148,3 +148,13 @@ def test_what_is_read_behind_a_barrier_that_threads_miss_is_not_said_to_be_unwri
     )
     assert _found(text, "barrier-in-divergent-branch")
     assert not _found(text, "uninitialised-read")
+
+
+def test_a_run_confirms_what_the_text_shows_of_bounds_and_barriers() -> None:
+    outside = RACE.replace("tile[INDEX]", "tile[threadIdx.x + 1]")
+    missed = RACE.replace("  out[i] = tile[INDEX];\n", "  if (threadIdx.x < 64) __syncthreads();\n  __syncthreads();\n")
+    for text, rule in ((outside, "missing-bounds-check"), (missed, "barrier-in-divergent-branch")):
+        assert run_rules(program(text), select=(rule,))
+        (found,) = _found(text, rule)
+        assert found.evidence["run"] == "confirmed"
+        assert "\nConfirmed by a run: " in found.message

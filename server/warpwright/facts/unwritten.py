@@ -77,7 +77,10 @@ class _Array:
     def unwritten(self, launch: int) -> Iterator[UnwrittenRead]:
         """One for each place."""
         said: set[tuple[str, int, int]] = set()
+        size = self.region.bytes
         for word, (span, thread) in sorted(self.read.items()):
+            if word < 0 or (size is not None and 4 * word >= size):
+                continue  # outside of the array
             if self.written.get(word, thread) == thread and span.key not in said:
                 said.add(span.key)
                 yield UnwrittenRead(span, self.region.name, self.region.space, launch, *thread, 4 * word)

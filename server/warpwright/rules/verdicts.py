@@ -50,6 +50,14 @@ def judged(kernel: Kernel, claims: Iterable[Claim], *kinds: FaultKind) -> Iterat
             )
 
 
+def confirmed(kernel: Kernel, findings: Iterable[Finding], *kinds: FaultKind) -> Iterator[Finding]:
+    """The findings, each with what a run shows at one of its places. A run that shows nothing there says nothing: its
+    values are made up, and its arrays may be larger than those of the text."""
+    for finding in findings:
+        shown = _shown(kernel, finding, kinds)
+        yield finding if shown is None else _confirmed(finding, shown)
+
+
 def _shown(kernel: Kernel, finding: Finding, kinds: Sequence[FaultKind]) -> RunFault | None:
     here = {place_line(finding.span), *(place_line(each.span) for each in finding.related)}
     for fault in kernel.faults:

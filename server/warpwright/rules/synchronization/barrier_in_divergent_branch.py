@@ -58,7 +58,8 @@ void run(float *out, const float *in, int n) {
 - Of several barriers that one such condition may split, the first is shown.
 - A condition on data that threads read each for themselves is a warning: the data may be the same for all. A run
   finds threads of a block that wait at different barriers, and lanes that a shuffle's or a vote's mask names and that
-  do not come to it (`warpwright check --profile`); it notes as information threads that ended before a barrier.
+  do not come to it (`warpwright check --profile`), and confirms what the text shows; it notes as information threads
+  that ended before a barrier.
 - The fix leaves to the author what the other threads should put in shared memory: they put nothing there.
 """
 
@@ -67,24 +68,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from warpwright.facts.model import Basis, Kernel
+from warpwright.facts.model import Basis, Kernel, RunFault
 from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.faults import of_runs
+from warpwright.rules.verdicts import confirmed
 from warpwright.rules.weighing import COUNTED
 from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, place_of
 
 severity = Severity.ERROR
 
+_WAITS = (FaultKind.BARRIER_NOT_REACHED, FaultKind.OUTSIDE_MASK, FaultKind.DEADLOCK)
+
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    read = [*_read(kernel), *_missed(kernel)]
+    parted = replace(kernel, faults=tuple(fault for fault in kernel.faults if not _is_of_ended(fault)))
+    read = list(confirmed(parted, [*_read(kernel), *_missed(kernel)], *_WAITS))
     yield from read
     yield from of_runs(kernel, FaultKind.OUTSIDE_MASK, told=read)
     for fault in kernel.faults:
-        only_ended = fault.other is None and len(fault.threads) < 2
+        only_ended = _is_of_ended(fault)
         grade = Severity.INFORMATION if only_ended else None
         yield from of_runs(replace(kernel, faults=(fault,)), FaultKind.BARRIER_NOT_REACHED, told=read, severity=grade)
+
+
+def _is_of_ended(fault: RunFault) -> bool:
+    """Whether a barrier is one that threads have ended before."""
+    return fault.kind == FaultKind.BARRIER_NOT_REACHED and fault.other is None and len(fault.threads) < 2
 
 
 def _missed(kernel: Kernel) -> Iterator[Finding]:
