@@ -97,6 +97,19 @@ def test_the_launch_of_a_kernel_without_a_formula() -> None:
     assert "register_autocast" not in module
 
 
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("no_torch")
+def test_what_a_kernel_adds_up_is_a_result_that_begins_at_zero(tmp_path: Path) -> None:
+    text = (
+        "namespace mine {\n__global__ void total(const float* x, float* out, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) atomicAdd(out, x[i]);\n}\n}\n"
+    )
+    made = wired(text, tmp_path / "total.cu", formula="out = sum[i] x[i]")
+    assert made.reports["f32"].status.value == "correct"
+    assert "at::Tensor out = at::zeros(" in made.package.files["made/csrc/made_operator.cpp"]
+    assert "mine::total<<<" in made.package.files["made/csrc/made.cu"]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

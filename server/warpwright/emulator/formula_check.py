@@ -149,6 +149,7 @@ def compared(
     own_sizes = sizes_of(code, formula, sizes)
     values = {names[name]: data for name, data in arrays.items()}
     held = in_memory(code.formula, values, own_sizes, _POISON)
+    held.update({name: np.zeros_like(held[name]) for name in code.zeroed})
     values = as_read(code.formula, values, held, own_sizes)
     expected = reference({name: values[names[name]] for name in arrays}, scalars, sizes)
     numbers = {own[name]: number for name, number in scalars.items()}

@@ -26,6 +26,7 @@ from warpwright.problems.deduced import template_parameters
 from warpwright.problems.expressions import Expression, ExpressionError, evaluate, parse
 from warpwright.problems.model import Array, Problem, Scalar
 from warpwright.problems.types import ElementType, element_type
+from warpwright.syntax.nodes import ancestors
 from warpwright.writer.code import Code, Kernel, Launch, Path, Step
 from warpwright.writer.forms import operator_word
 from warpwright.writer.types import NAMES
@@ -151,12 +152,15 @@ def _code(given: Given, name: str, formula: Formula, kind: str, match: Mapping[s
     passed: dict[str, tuple[Expr, str]] = {}
     casts: dict[str, str] = {}
     aligned: dict[str, int] = {}
+    zeroed: set[str] = set()
     for each in problem.arrays:
         element = given.element(each, kind)
         own = formula.tensors[each.name]
         if KINDS[element.scalar] != own.type:
             raise NotWiredError(f"{each.name} is of {own.type} in the formula and of {element.scalar} in the kernel.")
-        if own.role != each.role:
+        if own.role == "out" and each.role == "in-out":
+            zeroed.add(each.name)  # what it adds up it is to find at 0; whether it does is tried
+        elif own.role != each.role:
             said = {"in": "read", "out": "written", "in-out": "read and written"}
             raise NotWiredError(
                 f"{each.name} is {said[own.role]} in the formula and {said[each.role]} by {given.kernel.name}."
@@ -173,15 +177,16 @@ def _code(given: Given, name: str, formula: Formula, kind: str, match: Mapping[s
             raise NotWiredError(f"The formula has no number {number.name}, and no launch says what it is.")
         passed[number.name] = (_expr(parse(number.value), problem, match), own_kind)
     x, y, z = (_expr(parse(each), problem, match) for each in problem.grid)
+    name_in_cpp = _qualified(given.kernel)
     launch = Launch(
-        given.kernel.name, (x, y, z), _block(given), shared_bytes=_shared(given, kind, match),
+        name_in_cpp, (x, y, z), _block(given), shared_bytes=_shared(given, kind, match),
         template=given.instance(kind),
     )  # fmt: skip
-    kernel = Kernel(given.kernel.name, "", tuple(e.name for e in problem.arguments), passed=passed, casts=casts)
+    kernel = Kernel(name_in_cpp, "", tuple(e.name for e in problem.arguments), passed=passed, casts=casts)
     count = product([x, y, z])
     scalars = {n: passed[n][1] if n in passed else own for n, own in formula.scalars.items()}
     formula = replace(formula, scalars=scalars)
-    return Code(name, formula, (kernel,), (Step((Path((launch,), aligned=aligned),), count),))
+    return Code(name, formula, (kernel,), (Step((Path((launch,), aligned=aligned),), count),), zeroed=frozenset(zeroed))
 
 
 def _block(given: Given) -> tuple[int, int, int]:
@@ -260,6 +265,14 @@ def _expr(node: Expression, problem: Problem, match: Mapping[str, str]) -> Expr:
             over = Call("+", (_expr(left, problem, match), Num(int(each) - 1)))
             return Call("//", (over, Num(int(each))))
     raise NotWiredError(f"What the launch is made of, {expressions.show(node)}, is no sum or product of sizes.")
+
+
+def _qualified(kernel: FactsKernel) -> str:
+    """The kernel's name behind its namespaces."""
+    around = ancestors(kernel.node) if kernel.node is not None else ()
+    spaces = [each.child_by_field_name("name") for each in around if each.type == "namespace_definition"]
+    names = [kernel.source.node_code(each) for each in reversed(spaces) if each is not None]
+    return "::".join([*names, kernel.name])
 
 
 def _element(text: str) -> ElementType:

@@ -98,13 +98,14 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Code:
     """A formula in CUDA. `formula` is in its normal form; `temporaries` are arrays that the steps hand on to each
-    other, in the order in which they lie in the workspace."""
+    other, in the order in which they lie in the workspace; `zeroed` the results that are to hold zeros before."""
 
     name: str
     formula: Formula
     kernels: tuple[Kernel, ...]
     steps: tuple[Step, ...]
     temporaries: tuple[Tensor, ...] = ()
+    zeroed: frozenset[str] = frozenset()
 
     def kernel(self, name: str) -> Kernel:
         return next(each for each in self.kernels if each.name == name)

@@ -341,7 +341,8 @@ def _call(text: Text, code: Code, made: Sequence[Tensor]) -> None:
         extents = f"{{{', '.join(map(host, each.extents))}}}"
         own = gapped_strides(each.extents, each.strides)
         strides = "" if own is None else f", {{{', '.join(map(host, own))}}}"
-        call = "at::empty" if own is None else "at::empty_strided"
+        made_by = "zeros" if each.name in code.zeroed else "empty"
+        call = f"at::{made_by}" if own is None else "at::empty_strided"
         text(f"at::Tensor {each.name} = {call}({extents}{strides}, {first}.options().dtype(at::{kind}));")
     arguments = []
     for each in formula.tensors.values():
