@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from warpwright.editor.ghost_request import ghost_request
 from warpwright.editor.open_kernel import open_kernel, sizes_in
@@ -26,6 +28,7 @@ def found(before: str, after: str = "") -> object:
         ("int before;\n\n/* relu\n * of x */\n" + HEAD + "\n", ""),
         (COMMENT + 'extern "C" ' + HEAD, ""),
         ("// größer\n" + COMMENT + HEAD, ""),
+        (COMMENT + "template <typename T>\n" + HEAD.replace("float", "T"), ""),
     ],
 )
 def test_a_body_begins_behind_the_brace(before: str, after: str) -> None:
@@ -39,7 +42,7 @@ def test_a_body_begins_behind_the_brace(before: str, after: str) -> None:
         (COMMENT + HEAD, "\n    y[0] = 1;\n}\n"),
         (COMMENT + HEAD + "\n    if (n) {", ""),
         (COMMENT + HEAD.replace("__global__ ", ""), ""),
-        (COMMENT + "template <typename T>\n" + HEAD, ""),
+        (COMMENT + "template <typename T, int N>\n" + HEAD, ""),
         (COMMENT + HEAD[:-1] + ";", ""),
         (COMMENT + "\n\n" + HEAD, ""),
     ],
@@ -101,3 +104,23 @@ def test_helpers_stand_in_the_body(text: str, first: str) -> None:
     _, lines = body(formula_of(text), "__global__ void f()", "f", ["x", "y", "n"], {"I": "n"}, "int")
     assert lines[0] == first
     assert not any("<int>(" in line for line in lines)
+
+
+def test_a_python_function_that_a_comment_names_is_read_and_not_run(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("1 / 0\ndef step(x):\n    h = x * 2\n    return F.silu(h)\n", encoding="utf-8")
+    for words in ("model.py:step", "kernel: same as `step` in model.py", "what model.py::step computes"):
+        text = f"// {words}\n".encode()
+        wanted = ghost_request(Source(str(tmp_path / "a.cu"), text), len(text))
+        assert wanted is not None
+        assert [each.formula.text for each in wanted.readings] == ["y[i] = silu(x[i] * 2)"]
+    for words in ("model.py:none", "other.py:step", "the step in model.py is slow", "../model.py:step"):
+        text = f"// {words}\n".encode()
+        assert ghost_request(Source(str(tmp_path / "a.cu"), text), len(text)) is None
+
+
+def test_the_types_of_a_host_function_below_are_those_of_the_kernels() -> None:
+    text = b"// row-wise softmax of x\n\n"
+    below = b"cudaError_t softmax(const __half* x, __half* out, int rows, int cols, cudaStream_t stream) {\n}\n"
+    wanted = ghost_request(Source("a.cu", text + below), len(text) - 1)
+    assert wanted is not None
+    assert wanted.readings[0].formula.text.startswith("x: f16, out[r, c] = ")

@@ -127,6 +127,9 @@ def test_below_a_signature_the_body_alone_is_written_for_its_names_and_types(tmp
         (item,) = ghost(page, len(page.text) - 3, seconds=60).items
         assert item.insert_text.endswith("out[i] = 2.0f * in[i];")
         assert "in one dimension" in item.insert_text
+        signature = "template <typename T>\n__global__ void twice(const T* in, T* out, int n) {"
+        (item,) = ghost(editor.open("c.cu", f"// out[i] = 2 * in[i]\n{signature}"), seconds=60).items
+        assert "// Compared with its formula for T = float." in item.insert_text
         assert editor.log == []
 
 

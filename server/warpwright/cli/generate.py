@@ -11,6 +11,7 @@ import click
 from warpwright.assist.engine import EngineError
 from warpwright.assist.generate import BUDGET_SECONDS, Draft
 from warpwright.assist.opening import open_engine
+from warpwright.assist.python_function import meant_words
 from warpwright.assist.readings import REPAIR_ROUNDS, by_model, by_wordings
 from warpwright.assist.worded_formula import Reading
 from warpwright.cli.findings_text import printable
@@ -139,7 +140,11 @@ class _Made:
 
 def _readings(description: str) -> list[Reading]:
     formula = said_in(description.splitlines())
-    return [Reading(formula)] if formula is not None else by_wordings(" ".join(description.split()))
+    return (
+        [Reading(formula)]
+        if formula is not None
+        else by_wordings(meant_words(" ".join(description.split()), FILE_NAME))
+    )
 
 
 def _checked(readings: Sequence[Reading], asked: Beside, progress: Progress, is_cancelled: IsCancelled) -> list[_Made]:

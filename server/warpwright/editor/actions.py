@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from warpwright.assist.comment_request import asked_at
-from warpwright.assist.readings import by_wordings
 from warpwright.cuda.extension.near import is_of_others
 from warpwright.cuda.extension.unit import is_script
 from warpwright.editor.analysis import Analysis
+from warpwright.editor.comment_readings import readings_at
 from warpwright.editor.formula_comment import formula_at
 from warpwright.facts.model import Kernel
 from warpwright.rewrites.base import Declined, Rewrite
@@ -149,7 +149,7 @@ def _formula(analysis: Analysis, start: int) -> Iterator[CommentCommand]:
         yield CommentCommand(f"Write the formula of {names} as CUDA", GENERATE)
         return
     asked = asked_at(analysis.source, start)
-    readings = by_wordings(asked.words) if asked is not None else []
+    readings = readings_at(analysis.source, asked.words, asked.placed) if asked is not None else []
     if readings:
         yield CommentCommand(f"Generate kernel: {readings[0].formula.text.partition(' where ')[0]}", GENERATE)
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from warpwright.assist.comment_request import Asked
 from warpwright.assist.engine import EngineError
 from warpwright.assist.opening import open_engine
-from warpwright.assist.readings import REPAIR_ROUNDS, by_model, by_wordings
+from warpwright.assist.readings import REPAIR_ROUNDS, by_model
 from warpwright.assist.worded_formula import Reading
 from warpwright.editor.analysis import Analysis, compiled_as
+from warpwright.editor.comment_readings import readings_at
 from warpwright.editor.formula_job import written_readings
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.missing import Missing
@@ -34,7 +35,7 @@ def generate_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled
     analysis, settings = analysed(request)
     asked, source = Asked(**request["asked"]), analysis.source
     arch = compiled_as(source.path, settings)[0].arch
-    if readings := by_wordings(asked.words):
+    if readings := readings_at(source, asked.words, asked.placed):
         return written_readings(analysis, readings, asked.placed, arch, progress, is_cancelled, are_of_words=True)
     engine = open_engine(settings.model or None, progress)
     if isinstance(engine, Missing):

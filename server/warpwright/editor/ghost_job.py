@@ -122,6 +122,8 @@ def _body(
     threads = host(code.steps[0].count)
     said = [f"    {read_as(reading, with_sizes=False)}"] if wanted.words else []
     reach = "; arrays have fewer than 2^31 elements" if index == "i32" else ""
+    if kernel.template:
+        said.append(f"    // Compared with its formula for {kernel.template} = float.")
     said.append(f"    // Launch {threads} threads or more, in one dimension{reach}.")
     after = source.text(at)
     return kernel.body_text([*said, *lines], after, "\r\n" if b"\r\n" in source.data else "\n")

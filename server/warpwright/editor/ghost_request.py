@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 
 from warpwright.assist.comment_request import comment_above, requested_kernel, words_of
+from warpwright.assist.python_function import meant_words
 from warpwright.assist.readings import by_wordings
 from warpwright.assist.signature import parameters
 from warpwright.assist.worded_formula import Reading, fits
+from warpwright.editor.comment_readings import readings_at
 from warpwright.editor.formula_comment import formula_above, said_in
 from warpwright.editor.open_kernel import OpenKernel, open_kernel
 from warpwright.syntax.source import Source
@@ -49,7 +51,7 @@ def ghost_request(source: Source, offset: int, is_meant: bool = False) -> GhostR
     """
     kernel = open_kernel(source, offset)
     if kernel is not None:
-        return _body_request(kernel)
+        return _body_request(kernel, source.path)
     formula = formula_above(source, offset)
     if formula is not None:
         return GhostRequest((Reading(formula.formula),))
@@ -58,15 +60,15 @@ def ghost_request(source: Source, offset: int, is_meant: bool = False) -> GhostR
         return None
     asked = requested_kernel(source, offset)
     words = words_of(source, comment) if asked is None else asked
-    readings = tuple(by_wordings(words))
+    readings = tuple(readings_at(source, words, offset))
     asks = is_meant or asked is not None
     return GhostRequest(readings, words, asks) if readings or (asks and words) else None
 
 
-def _body_request(kernel: OpenKernel) -> GhostRequest | None:
+def _body_request(kernel: OpenKernel, path: str) -> GhostRequest | None:
     """A comment above a signature means the kernel: a model may be asked whatever its words are."""
     formula = said_in(list(kernel.comment))
     if formula is not None:
         is_fit = fits(formula, parameters(kernel.given))
         return GhostRequest((Reading(formula),), kernel=kernel) if is_fit else None
-    return GhostRequest(tuple(by_wordings(kernel.words, kernel.given)), kernel.words, True, kernel)
+    return GhostRequest(tuple(by_wordings(meant_words(kernel.words, path), kernel.given)), kernel.words, True, kernel)

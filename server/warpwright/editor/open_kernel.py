@@ -15,11 +15,13 @@ from warpwright.syntax.source import Source
 _OPEN = re.compile(
     r"""
       (?P<comment>(?:^[ \t]*//[^\n]*\n)+|^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*\n)
+      (?P<template>[ \t]*template\s*<\s*(?:typename|class)\s+(?P<type>[A-Za-z_]\w*)\s*>\s*)?
       (?P<head>[ \t]*(?:extern\s+"C"\s+)?(?:static\s+)?__global__\s+void\s+(?P<name>[A-Za-z_]\w*)
       \s*\((?P<given>[^(){};]*)\))\s*\{[ \t]*(?P<line>\r?\n[ \t]*)?\Z
     """,
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
+_TYPED = ("head", "given")
 _LOOKED_AT = 6000  # characters before the cursor
 _UNNAMED = re.compile(r"_size\d+$")
 INDEX_TYPES = {"i32": "int", "i64": "long long"}
@@ -27,8 +29,9 @@ INDEX_TYPES = {"i32": "int", "i64": "long long"}
 
 @dataclass(frozen=True, slots=True)
 class OpenKernel:
-    """`head` is the text up to the brace, `given` its parameters; `comment` are the lines above it without their signs.
-    `on_line`: the cursor stands on a line of its own, `is_closed`: behind it stands the brace that ends the body."""
+    """`head` is the text up to the brace, `given` its parameters; both have `float` for the `template` parameter of a
+    template. `comment` are the lines above it without their signs. `on_line`: the cursor stands on a line of its own,
+    `is_closed`: behind it stands the brace that ends the body."""
 
     comment: tuple[str, ...]
     head: str
@@ -36,6 +39,7 @@ class OpenKernel:
     given: str
     on_line: bool
     is_closed: bool
+    template: str = ""
 
     @property
     def words(self) -> str:
@@ -62,9 +66,10 @@ def open_kernel(source: Source, offset: int) -> OpenKernel | None:
     if found is None or after.strip()[:1] not in ("", "}") or after.split("\n", 1)[0].strip() not in ("", "}"):
         return None
     comment = tuple(lines_of([found["comment"]]))
-    return OpenKernel(
-        comment, found["head"].strip(), found["name"], found["given"], bool(found["line"]), bool(after.strip())
-    )
+    template = found["type"] or ""
+    head, given = (re.sub(rf"\b{template}\b", "float", found[each]) if template else found[each] for each in _TYPED)
+    is_closed = bool(after.strip())
+    return OpenKernel(comment, head.strip(), found["name"], given, bool(found["line"]), is_closed, template)
 
 
 def sizes_in(formula: Formula, given: str) -> Mapping[str, str] | None:
