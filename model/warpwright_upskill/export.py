@@ -23,6 +23,7 @@ from warpwright_upskill.examples import read_examples
 from warpwright_upskill.gemma import BOS, Tokens, load_weights, quiet_llama_cpp
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.training.lora import BASE_FILE, load_adapter
+from warpwright_upskill.training.whole import holds_changes, low_rank, read_changes
 
 GGUF_NAMES = {
     "self_attn.q_proj": "attn_q",
@@ -33,12 +34,14 @@ GGUF_NAMES = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-_PEFT_NAME = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.([\w.]+)\.lora_([AB])\.weight")
+_PEFT_NAME = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.([\w.]+?)(?:\.lora_[AB])?\.weight")
 NOTICE = """Gemma is provided under and subject to the Gemma Terms of Use found at ai.google.dev/gemma/terms.
 This file is a Model Derivative of Gemma: LoRA matrices that warpwright trained, to be added to Gemma's weights.
 """
 LARGEST = 16 << 20
 """Bytes of a file that a repository or a package takes; at rank 32 an adapter of Gemma 3 270M has 15.2 MB as f16."""
+RANK = 64
+"""Of trained weights' matrices: 16.2 MB as q8_0 for Gemma 3 270M, and whole blocks of 32."""
 _TYPES = {"f32": "F32", "f16": "F16", "q8_0": "Q8_0"}
 
 
@@ -64,14 +67,25 @@ def gguf_name(peft_name: str) -> str:
     >>> gguf_name("base_model.model.model.layers.3.self_attn.o_proj.lora_B.weight")
     'blk.3.attn_output.weight.lora_b'
     """
+    return f"{weight_name(peft_name)}.lora_{'a' if '.lora_A.' in peft_name else 'b'}"
+
+
+def weight_name(peft_name: str) -> str:
+    """llama.cpp's name of a weight, by that of its own or of one of its LoRA matrices.
+
+    >>> weight_name("base_model.model.model.layers.3.self_attn.o_proj.weight")
+    'blk.3.attn_output.weight'
+    """
     match = _PEFT_NAME.fullmatch(peft_name)
     if match is None or match[2] not in GGUF_NAMES:
-        raise StageError(f"The adapter holds {peft_name}, which has no place in a GGUF LoRA file; train it anew.")
-    return f"blk.{match[1]}.{GGUF_NAMES[match[2]]}.weight.lora_{match[3].lower()}"
+        raise StageError(f"The adapter holds {peft_name}, which has no place in a GGUF file; train it anew.")
+    return f"blk.{match[1]}.{GGUF_NAMES[match[2]]}.weight"
 
 
-def export(adapter: Path, out: Path, kind: str = "f16") -> int:
+def export(adapter: Path, out: Path, kind: str = "f16", rank: int = RANK) -> int:
     """Write the peft adapter in folder `adapter` to `out`; returns the number of matrices.
+
+    Trained weights become the nearest matrices of rank `rank`.
 
     lora_a is (rank, columns of the weight), lora_b (rows, rank), as peft has them. `kind` "q8_0" quantises the
     matrices whose rows are whole blocks of 32 and leaves the others in f16. The file is written whole or not at all.
@@ -79,7 +93,7 @@ def export(adapter: Path, out: Path, kind: str = "f16") -> int:
     import gguf
     import numpy as np
 
-    config, tensors = read_adapter(adapter)
+    config, tensors = read_adapter(adapter, rank)
     if config.get("use_rslora") or config.get("use_dora"):
         fail("llama.cpp scales by alpha/rank and knows no DoRA; train without use_rslora and use_dora.")
     of = json.loads((adapter / BASE_FILE).read_text(encoding="utf-8")) if (adapter / BASE_FILE).is_file() else {}
@@ -118,10 +132,15 @@ def export(adapter: Path, out: Path, kind: str = "f16") -> int:
     return len(tensors)
 
 
-def read_adapter(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Configuration and matrices of a trained adapter. Raises StageError where there is none, or half of one."""
+def read_adapter(folder: Path, rank: int = RANK) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Configuration and matrices of a trained adapter, or those of `rank` that are nearest to trained weights.
+
+    Raises StageError where there is none, or half of one.
+    """
     from safetensors.numpy import load_file
 
+    if holds_changes(folder):
+        return {"r": rank, "lora_alpha": rank}, low_rank(read_changes(folder), rank)
     try:
         config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
         return config, load_file(folder / "adapter_model.safetensors")
@@ -195,14 +214,17 @@ def _logits(base: Path, adapter: Path | None, sequences: Sequence[tuple[Sequence
 @click.option(
     "--type", "kind", default="f16", show_default=True, type=click.Choice(sorted(_TYPES)), help="Number type."
 )
+@click.option("--rank", default=RANK, show_default=True, type=click.IntRange(1), help="Of what trained weights become.")
 @click.option("--check", "checked", type=click.Path(path_type=Path), help="Examples to compare llama.cpp and torch on.")
 @click.option("--check-count", default=4, show_default=True, type=click.IntRange(1), help="How many of them.")
 @model_option
-def main(*, adapter: Path, out: Path, kind: str, checked: Path | None, check_count: int, model: str | None) -> None:
+def main(
+    *, adapter: Path, out: Path, kind: str, rank: int, checked: Path | None, check_count: int, model: str | None
+) -> None:
     """Write the trained ADAPTER (a folder from `train`) as a GGUF LoRA file that llama.cpp loads."""
     if not out.parent.is_dir():
         fail(f"{out.parent}: no such folder; make it first.")
-    count = export(adapter, out, kind)
+    count = export(adapter, out, kind, rank)
     click.echo(f"{out}: {count} matrices, {out.stat().st_size / 1e6:.1f} MB, with its hash and NOTICE beside it")
     if out.stat().st_size > LARGEST:
         click.echo("It is larger than 16 MiB: `--type q8_0` takes half of it.", err=True)

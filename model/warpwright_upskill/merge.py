@@ -1,4 +1,4 @@
-"""Add an adapter to its base model's weights: one file instead of two, for who serves no other adapter.
+"""Add an adapter, or what training changed of the weights, to its base model: one file instead of two.
 
     python -m warpwright_upskill.merge adapter --out merged.gguf
 
@@ -8,6 +8,7 @@ adapter apart stay the smaller choice; everything else is copied as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from typing import Any
 import click
 
 from warpwright_upskill.console import fail, stage
-from warpwright_upskill.export import gguf_name, read_adapter
+from warpwright_upskill.export import read_adapter, weight_name
 from warpwright_upskill.gguf_file import GgufFile, Tensor, data_of, read_gguf, write_gguf
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.training.lora import check_base
+from warpwright_upskill.training.whole import PEFT, holds_changes, read_changes
 
 
 def merge(adapter: Path, base: Path, out: Path) -> int:
@@ -26,27 +28,40 @@ def merge(adapter: Path, base: Path, out: Path) -> int:
     import gguf
 
     check_base(adapter, base)
-    config, matrices = read_adapter(adapter)
-    by_name = {gguf_name(name): values for name, values in matrices.items()}
-    scale = float(config["lora_alpha"]) / float(config["r"])
+    changes = _changes(adapter)
     file = read_gguf(base)
     replaced: dict[str, Any] = {}
     for tensor in file.tensors:
-        down, up = by_name.get(f"{tensor.name}.lora_a"), by_name.get(f"{tensor.name}.lora_b")
-        if down is not None and up is not None:
+        if (change := changes.get(tensor.name)) is not None:
             kind = gguf.GGMLQuantizationType.Q8_0 if tensor.shape[0] % 32 == 0 else gguf.GGMLQuantizationType.F16
-            replaced[tensor.name] = (tensor.shape, int(kind), partial(_sum, file, tensor, scale, up, down, kind))
+            replaced[tensor.name] = (tensor.shape, int(kind), partial(_sum, file, tensor, change, kind))
     write_gguf(file, out, {}, replaced)
     return len(replaced)
 
 
-def _sum(file: GgufFile, tensor: Tensor, scale: float, up: Any, down: Any, kind: Any) -> bytes:
+def _changes(adapter: Path) -> dict[str, Callable[[], Any]]:
+    """What is to be added to each weight, (rows, columns), by llama.cpp's name, computed when it is asked for."""
+    if holds_changes(adapter):
+        whole = read_changes(adapter)
+        return {weight_name(f"{PEFT}{name}"): partial(whole.get, name) for name in whole}
+    config, matrices = read_adapter(adapter)
+    scale = float(config["lora_alpha"]) / float(config["r"])
+    ups = [name for name in matrices if ".lora_B." in name]
+    return {weight_name(up): partial(_product, matrices, up, scale) for up in ups}
+
+
+def _product(matrices: Mapping[str, Any], up: str, scale: float) -> Any:
+    down = matrices[up.replace(".lora_B.", ".lora_A.")]
+    return scale * (matrices[up].astype("float32") @ down.astype("float32"))
+
+
+def _sum(file: GgufFile, tensor: Tensor, change: Callable[[], Any], kind: Any) -> bytes:
     import gguf
     import numpy as np
 
     stored = np.frombuffer(data_of(file, tensor), dtype=np.uint8).reshape(tensor.shape[1], -1)
     weights = gguf.quants.dequantize(stored, gguf.GGMLQuantizationType(tensor.kind)).astype(np.float32)
-    changed = np.ascontiguousarray(weights + scale * (up.astype(np.float32) @ down.astype(np.float32)))
+    changed = np.ascontiguousarray(weights + change().astype(np.float32))
     data: bytes = gguf.quants.quantize(changed, kind).tobytes()
     return data
 

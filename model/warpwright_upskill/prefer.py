@@ -24,7 +24,7 @@ from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.rows import Row, read_rows
 from warpwright_upskill.training.batching import learning_rate_at
 from warpwright_upskill.training.config import Config, read_config, write_config
-from warpwright_upskill.training.lora import losses_module, padded, save_adapter, with_lora
+from warpwright_upskill.training.lora import losses_module, padded, save_adapter, trained_model
 
 Pair = tuple[Row, Row]
 """The right and the wrong answer to one prompt."""
@@ -49,7 +49,7 @@ def prefer(
 
     device = choose_device(config.device)
     dtype = ("bfloat16" if device == "cuda" else "float32") if config.dtype == "auto" else config.dtype
-    model = with_lora(gguf, config, device, dtype, start)
+    model = trained_model(gguf, config, device, dtype, start)
     trained = [each for each in model.parameters() if each.requires_grad]
     module = losses_module(model)
     optimizer = torch.optim.AdamW(trained, lr=config.learning_rate, weight_decay=0.0)

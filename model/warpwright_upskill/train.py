@@ -1,4 +1,4 @@
-"""Train a LoRA adapter of Gemma 3 on collected examples, with the loss on the answers alone.
+"""Train a LoRA adapter of Gemma 3, or its weights, on collected examples, with the loss on the answers alone.
 
     python -m warpwright_upskill.train examples.jsonl --config run.toml --out .build/adapter
     accelerate launch --num_processes 8 -m warpwright_upskill.train examples.rows --config run.toml --out .build/adapter
@@ -31,7 +31,14 @@ from warpwright_upskill.rows import Row, rows_of
 from warpwright_upskill.training.batching import Batch, learning_rate_at, passes, steps_of
 from warpwright_upskill.training.checkpoint import FILE, State, load_run, run_key, save_run
 from warpwright_upskill.training.config import Config, read_config, write_config
-from warpwright_upskill.training.lora import losses_module, padded, save_adapter, with_lora
+from warpwright_upskill.training.lora import (
+    losses_module,
+    padded,
+    save_adapter,
+    set_trained_weights,
+    trained_model,
+    trained_weights,
+)
 from warpwright_upskill.training.sampling import sample
 from warpwright_upskill.training.verdicts import judge_all
 
@@ -85,7 +92,7 @@ def train(
 
     tell("loading the weights", None)
     torch.manual_seed(config.seed)
-    model = with_lora(gguf, config, str(here.device), dtype, start)
+    model = trained_model(gguf, config, str(here.device), dtype, start)
     trained = [each for each in model.parameters() if each.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=config.learning_rate, weight_decay=0.0)
     module: Any = here.prepare(losses_module(model))
@@ -94,7 +101,7 @@ def train(
     state = State()
     if saved is not None:
         state, weights, moments = saved
-        peft.set_peft_model_state_dict(model, weights)
+        set_trained_weights(model, weights)
         optimizer.load_state_dict(moments)
         tell(f"going on after step {state.step}", None)
     vocabulary = Vocabulary(gguf) if config.judge_every else None
@@ -131,17 +138,17 @@ def train(
             result = judge_model(model, dev, vocabulary, here, config)
             tell(f"step {state.step}: right {result['right']}", None)
             if result["score"] >= max((each["score"] for each in state.judged), default=0.0):
-                state.best = _weights(model)
+                state.best = trained_weights(model)
             state.judged.append({"step": state.step, **result})
         if state.step % config.save_every == 0 and state.step < len(steps):
             looked()
             if here.is_main_process:
-                save_run(out, key, state, _weights(model), optimizer)
+                save_run(out, key, state, trained_weights(model), optimizer)
             here.wait_for_everyone()
     looked()
     loop_seconds = time.perf_counter() - loop_started
     if state.best is not None:
-        peft.set_peft_model_state_dict(model, state.best)
+        set_trained_weights(model, state.best)
     after = mean_loss(module, measured, here, config)
     report: dict[str, Any] = {
         "version": 2,
@@ -254,27 +261,21 @@ def judge_model(model: Any, rows: Sequence[Row], vocabulary: Vocabulary, here: A
     return {"right": right, "score": sum(right[task] * share for task, share in shares.items()) / whole}
 
 
-def _weights(model: Any) -> dict[str, Any]:
-    """The LoRA matrices as they are now."""
-    import peft
-
-    found = peft.get_peft_model_state_dict(model, save_embedding_layers=False)
-    return {name: value.detach().cpu().clone() for name, value in found.items()}
-
-
 @click.command()
 @click.argument("examples", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the adapter.")
 @click.option("--config", "file", type=click.Path(path_type=Path), help="TOML or JSON file of settings.")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a setting; may be repeated.")
-@click.option("--adapter", type=click.Path(path_type=Path), help="Folder of a trained adapter to go on with.")
+@click.option("--adapter", type=click.Path(path_type=Path), help="Folder of an earlier run to go on with.")
 @click.option("--replay", type=click.Path(path_type=Path), help="Examples of earlier rounds, mixed in by `replay`.")
 @model_option
 def main(
     examples: Path, out: Path, file: Path | None, changes: tuple[str, ...], adapter: Path | None, replay: Path | None,
     model: str | None,
 ) -> None:  # fmt: skip
-    """Train a LoRA adapter on EXAMPLES (JSON lines from `collect`, or the tokens that `rows` made of them).
+    """Train a LoRA adapter, or with rank 0 the model's projections, on EXAMPLES.
+
+    EXAMPLES are JSON lines from `collect`, or the tokens that `rows` made of them.
 
     The settings and what they mean are those of warpwright_upskill/training/config.py.
     """

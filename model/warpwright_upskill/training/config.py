@@ -19,7 +19,17 @@ _CHOICES = {
     "device": ("auto", "cpu", "cuda"),
     "dtype": ("auto", "float32", "bfloat16"),
 }
-_MAY_BE_ZERO = ("examples", "max_steps", "pretrain_epochs", "seed", "judge_every", "warmup", "dropout", "replay")
+_MAY_BE_ZERO = (
+    "rank",
+    "examples",
+    "max_steps",
+    "pretrain_epochs",
+    "seed",
+    "judge_every",
+    "warmup",
+    "dropout",
+    "replay",
+)
 _BELOW_ONE = ("dropout", "replay", "warmup")
 
 
@@ -27,6 +37,8 @@ _BELOW_ONE = ("dropout", "replay", "warmup")
 class Config:
     """How to train; the same configuration, rows and machine give the same adapter.
 
+    - `rank` and `alpha` of the LoRA matrices beside each of the projections `targets`; with rank 0 the projections
+      themselves are trained.
     - `mix`: each task's share of the batches; a task without examples gives its share to the others.
     - `pretrain_epochs`: passes over the kernels' text before the tasks, with the loss on all of it.
     - `replay`: the share of the batches that comes from earlier rounds' rows, where such are given.

@@ -1,4 +1,4 @@
-"""The model that is trained: frozen Gemma weights, in four bits on request, and LoRA matrices beside them."""
+"""The model that is trained: LoRA matrices beside frozen Gemma weights, in four bits on request, or the weights."""
 
 from __future__ import annotations
 
@@ -12,13 +12,56 @@ from warpwright_upskill.gemma import load_weights, quiet_warnings
 from warpwright_upskill.gguf_file import fingerprint, read_gguf
 from warpwright_upskill.rows import Row
 from warpwright_upskill.training.config import Config
+from warpwright_upskill.training.whole import (
+    add_changes,
+    holds_changes,
+    low_rank,
+    read_changes,
+    save_changes,
+    whole_model,
+)
 
 BASE_FILE = "base.json"
+
+
+def trained_model(gguf: Path, config: Config, device: str, dtype: str, start: Path | None = None) -> Any:
+    """The base with what is trained: LoRA matrices of `rank` beside its weights, or, of rank 0, its projections.
+
+    Training goes on from what the folder `start` holds; matrices begin with what they can hold of trained weights.
+    """
+    if config.rank:
+        model = with_lora(gguf, config, device, dtype, start)
+    else:
+        if start is not None:
+            check_base(start, gguf)
+        model = whole_model(gguf, config.targets, device, start)
+    if device.startswith("cuda"):
+        _compile_layers(model)
+    return model
+
+
+def _compile_layers(model: Any) -> None:
+    """Fuse what a layer does between its products: a step of a small model is bound by its launches.
+
+    A layer that cannot be compiled runs as it is.
+    """
+    import torch
+
+    torch._dynamo.config.suppress_errors = True
+    torch._dynamo.config.recompile_limit = 64
+    for layer in causal_of(model).model.layers:
+        layer.compile(dynamic=True)
+
+
+def causal_of(model: Any) -> Any:
+    """The Gemma3ForCausalLM in a model that is trained or taught."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def with_lora(gguf: Path, config: Config, device: str, dtype: str, start: Path | None = None) -> Any:
     """A peft model whose LoRA matrices are new, or those of the adapter in folder `start`, and are trained."""
     import peft
+    import torch
 
     base = load_weights(gguf, device="cpu", dtype=dtype)
     if config.quantise == "nf4":
@@ -27,7 +70,7 @@ def with_lora(gguf: Path, config: Config, device: str, dtype: str, start: Path |
     if config.recompute:
         base.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         base.enable_input_require_grads()
-    if start is not None:
+    if start is not None and not holds_changes(start):
         return load_adapter(base, start, gguf, is_trainable=True)
     lora = peft.LoraConfig(
         r=config.rank,
@@ -37,14 +80,27 @@ def with_lora(gguf: Path, config: Config, device: str, dtype: str, start: Path |
         task_type="CAUSAL_LM",
     )
     with quiet_warnings():
-        return peft.get_peft_model(base, lora)
+        model = peft.get_peft_model(base, lora)
+    if start is not None:
+        check_base(start, gguf)
+        matrices = low_rank(read_changes(start), config.rank)
+        parts = {".lora_A.": 1.0, ".lora_B.": config.rank / config.alpha}
+        scaled = {name: torch.from_numpy(matrices[name] * parts[name[-14:-6]]) for name in matrices}
+        peft.set_peft_model_state_dict(model, scaled)
+    return model
 
 
 def load_adapter(base: Any, folder: Path, gguf: Path, *, is_trainable: bool = False) -> Any:
-    """The base with a trained adapter. Raises StageError for one of another base."""
+    """The base with a trained adapter, or with trained weights in the place of its own.
+
+    Raises StageError for what was trained on another base.
+    """
     import peft
 
     check_base(folder, gguf)
+    if holds_changes(folder):
+        add_changes(base, read_changes(folder))
+        return base
     try:
         with quiet_warnings():
             return peft.PeftModel.from_pretrained(base, str(folder), is_trainable=is_trainable)
@@ -56,10 +112,13 @@ def load_adapter(base: Any, folder: Path, gguf: Path, *, is_trainable: bool = Fa
 
 
 def save_adapter(model: Any, folder: Path, gguf: Path) -> None:
-    """Write the adapter, and which model it is of."""
+    """Write the adapter, or the changes of trained weights, and which model it is of."""
     folder.mkdir(parents=True, exist_ok=True)
-    with quiet_warnings():
-        model.save_pretrained(str(folder))
+    if causal_of(model) is model:
+        save_changes(model, folder, gguf)
+    else:
+        with quiet_warnings():
+            model.save_pretrained(str(folder))
     said = {"name": gguf.name, "fingerprint": fingerprint(read_gguf(gguf))}
     (folder / BASE_FILE).write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
 
@@ -96,6 +155,20 @@ def _to_four_bits(base: Any, targets: Sequence[str]) -> None:
     base.is_loaded_in_4bit = True  # what peft asks
 
 
+def trained_weights(model: Any) -> dict[str, Any]:
+    """What is trained, as it is now."""
+    return {name: each.detach().cpu().clone() for name, each in model.named_parameters() if each.requires_grad}
+
+
+def set_trained_weights(model: Any, weights: dict[str, Any]) -> None:
+    import torch
+
+    with torch.no_grad():
+        for name, each in model.named_parameters():
+            if each.requires_grad:
+                each.copy_(weights[name])
+
+
 def padded(rows: Sequence[Row], device: Any) -> tuple[Any, Any, Any]:
     """(ids, positions that predict the answers, their targets) of one padded batch, for `losses_module`.
 
@@ -126,7 +199,7 @@ def losses_module(model: Any) -> Any:
             self.inner = model
 
         def forward(self, ids: Any, predicts: Any, targets: Any) -> Any:
-            causal = self.inner.get_base_model()
+            causal = causal_of(self.inner)
             hidden = causal.model(input_ids=ids, use_cache=False).last_hidden_state
             logits = causal.lm_head(hidden[predicts]).float()
             return torch.nn.functional.cross_entropy(logits, targets, reduction="none")
