@@ -32,6 +32,7 @@ from warpwright_upskill.training.batching import Batch, learning_rate_at, passes
 from warpwright_upskill.training.checkpoint import FILE, State, load_run, run_key, save_run
 from warpwright_upskill.training.config import Config, read_config, write_config
 from warpwright_upskill.training.lora import (
+    as_it_is,
     losses_module,
     padded,
     save_adapter,
@@ -227,7 +228,7 @@ def mean_loss(module: Any, rows: Sequence[Row], here: Any, config: Config) -> fl
     total, count = 0.0, 0
     inner = here.unwrap_model(module)  # processes make different numbers of passes, which the wrapped module must not
     inner.eval()
-    with torch.no_grad(), here.autocast():
+    with torch.no_grad(), here.autocast(), as_it_is():
         for part in passes(rows[here.process_index :: here.num_processes], config.tokens_at_once):
             losses = inner(*padded(part, here.device))
             total, count = total + losses.sum().item(), count + losses.numel()
@@ -244,7 +245,7 @@ def judge_model(model: Any, rows: Sequence[Row], vocabulary: Vocabulary, here: A
         row for task, _ in config.mix for row in spread_over([row for row in rows if row.task == task], config.judged)
     ]
     own = asked[here.process_index :: here.num_processes]
-    with here.autocast():
+    with here.autocast(), as_it_is():
         answers = sample(model, [row.prompt for row in own], most=config.answer_tokens)
     said = [
         (row.task, vocabulary.decode(row.answer), vocabulary.decode(answer))

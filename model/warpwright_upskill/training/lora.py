@@ -53,6 +53,13 @@ def _compile_layers(model: Any) -> None:
         layer.compile(dynamic=True)
 
 
+def as_it_is() -> Any:
+    """A context in which compiled layers run as they are: compiling them for a few passes costs more than it saves."""
+    import torch
+
+    return torch.compiler.set_stance("force_eager")
+
+
 def causal_of(model: Any) -> Any:
     """The Gemma3ForCausalLM in a model that is trained or taught."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
@@ -172,11 +179,12 @@ def set_trained_weights(model: Any, weights: dict[str, Any]) -> None:
 def padded(rows: Sequence[Row], device: Any) -> tuple[Any, Any, Any]:
     """(ids, positions that predict the answers, their targets) of one padded batch, for `losses_module`.
 
-    Padding stands behind the rows, where a causal model does not see it; no mask is needed.
+    Padding stands behind the rows, where a causal model does not see it; no mask is needed. Lengths are multiples
+    of 16, so that a compiled layer meets few of them.
     """
     import torch
 
-    width = max(len(row.ids) for row in rows)
+    width = -(-max(len(row.ids) for row in rows) // 16) * 16
     ids = torch.zeros((len(rows), width), dtype=torch.long)
     predicts = torch.zeros((len(rows), width), dtype=torch.bool)
     for at, row in enumerate(rows):
