@@ -34,7 +34,7 @@ def test_examples_that_are_none(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("targets=q_proj,x_proj", "'x_proj'"), ("targets=[]", "targets"), ("rank=0", "rank"), ("rank=2.5", "rank"),
+        ("targets=q_proj,x_proj", "'x_proj'"), ("targets=[]", "targets"), ("rank=-1", "rank"), ("rank=2.5", "rank"),
         ("dropout=1", "dropout"), ("learning_rate=nan", "learning_rate"), ("quantise=int3", "none, nf4"),
         ("speed=9", "no setting 'speed'"), ("rank", "name=value"), ("mix=plan", "mix"), ("mix={plan='x'}", "mix"),
         ("mix={poetry=1}", "poetry"), ("mix={plan=0}", "mix"), ("mix={plan=-1}", "plan"), ("epochs=true", "epochs"),
