@@ -30,7 +30,7 @@ FORMULAS = (
 )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("text", FORMULAS)
 def test_what_lies_beyond_a_small_type_becomes_its_nearest_value(text: str) -> None:

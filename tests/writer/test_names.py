@@ -24,7 +24,7 @@ FORMULAS = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_name_that_is_taken_gets_another(text: str) -> None:

@@ -24,7 +24,7 @@ TOO_LARGE = {"monte_carlo_pi"}
 @pytest.mark.nvcc
 @pytest.mark.parametrize(("write", "shapes"), [(plain, 2), (written, 3)], ids=["plain", "scheduled"])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
 def test_what_is_written_computes_its_formula(
     kind: str, write: Callable[[Formula, str], Code], shapes: int, every: int
 ) -> None:
