@@ -54,6 +54,12 @@ def test_each_launch_has_its_own_numbers() -> None:
     assert "block 4 x 64 (from a.cu:2)" in answer
 
 
+def test_a_kernel_says_which_lines_its_memory_time_goes_to() -> None:
+    text = "__global__ void k(float *a, float *b) {\n  a[32 * threadIdx.x] = 0;\n  b[threadIdx.x] = 0;\n}\n"
+    text += "void f(float *a) { k<<<64, 256>>>(a, a); }\n"
+    assert "- where the memory time goes, by estimate: line 2 89%, line 3 11%" in said(text, "k(float")
+
+
 def test_an_assumed_shape_is_called_assumed() -> None:
     answer = said("__global__ void k(float* a) { a[threadIdx.x] = 0; }\n", "a[thread")
     assert "assumed" in answer

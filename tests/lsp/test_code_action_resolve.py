@@ -74,6 +74,21 @@ def test_the_edit_is_right_versioned_and_wears_its_badge(any_editor: Editor) -> 
     assert page.diagnostics() == []
 
 
+def test_a_safe_fix_is_there_at_once_where_it_is_verified_behind(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, options={"compile": "off", "verifyFixes": "background"}) as editor:
+        page = editor.open("a.cu", SEARCHED)
+        resolved = resolve(page)
+        assert resolved.title == "Pad the rows of tile by 1 element" and editor.messages == []
+        page.apply(resolved.edit.document_changes[0].edits)
+        assert page.text == FIXED
+        editor.wait(lambda: editor.messages, "a message")
+        assert editor.messages[-1].startswith("Pad the rows of tile by 1 element: verified [")
+        broken = editor.open("b.cu", '#include "not_there.cuh"\n' + SEARCHED)
+        assert resolve(broken).edit is not None
+        editor.wait(lambda: len(editor.messages) > 1, "a message")
+        assert ": did not pass verification; undo it. " in editor.messages[-1]
+
+
 def test_a_fix_that_cannot_be_verified_is_not_applied_and_says_why(vscode: Editor) -> None:
     page = vscode.open("a.cu", '#include "not_there.cuh"\n' + SEARCHED)
     resolved = resolve(page)

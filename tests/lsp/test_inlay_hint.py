@@ -46,3 +46,22 @@ def test_hints_and_lenses_are_switched_off_and_on_by_settings(tmp_path: Path) ->
         editor.set_settings({"inlayHints": True})
         editor.wait(page.hints, "hints")
         assert page.lenses()
+
+
+def test_only_of_lines_that_are_hot(tmp_path: Path) -> None:
+    """Inside of the loop alone."""
+    kernel = (
+        "__global__ void k(float *out, const float *in, int n) {\n"
+        "  float sum = in[32 * threadIdx.x];\n"
+        "  for (int i = 0; i < 4096; ++i)\n"
+        "    sum += out[32 * threadIdx.x + i * 4096];\n"
+        "  out[threadIdx.x] = sum;\n}\n"
+        "void f(float *a, const float *b) { k<<<64, 256>>>(a, b, 1); }\n"
+    )
+    with start_editor(VSCODE, tmp_path) as editor:
+        page = editor.open("a.cu", kernel)
+        assert len(page.hints()) == 2
+        editor.set_settings({"inlayHints": "hot"})
+        editor.wait(lambda: len(page.hints()) == 1, "hints")
+        ((line, _),) = page.hints()
+        assert line.startswith("    sum +=")

@@ -32,6 +32,7 @@ from warpwright.facts.model import (
     SharedArray,
     Space,
 )
+from warpwright.rules.gains import times_by_line
 from warpwright.syntax.source import Span
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ _DIVERGENCE = {
     Divergence.DATA_DEPENDENT: "**Divergence depends on data** that is read from memory",
     Divergence.UNKNOWN: "Divergence is not known",
 }
+
+
+_TOLD, _MOST_LINES = 0.05, 4
+"""Of a kernel's memory time, what a line must take to be named, and how many are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +283,13 @@ def _launch_text(kernel: Kernel, launch: Launch) -> str:
     return "\n".join(lines)
 
 
+def _hot_lines(kernel: Kernel) -> str:
+    """`line 35 72%, line 31 14%`: the lines that take most, with a share that the eye can tell."""
+    shares = sorted(times_by_line(kernel).items(), key=lambda each: -each[1])
+    own = {line: share for (path, line), share in shares if path == kernel.source.path and share >= _TOLD}
+    return ", ".join(f"line {line} {share:.0%}" for line, share in list(own.items())[:_MOST_LINES])
+
+
 def _kernel_text(analysis: Analysis, kernel: Kernel) -> str:
     lines = [f"**Kernel** {code(kernel.name)}", ""]
     lines += [f"- launched with {_shape_text(launch)}" for launch in kernel.launches] or ["- no launch found"]
@@ -291,6 +303,8 @@ def _kernel_text(analysis: Analysis, kernel: Kernel) -> str:
         lines.append(f"- worst: {code(worst.expression)}, {number(worst.excess or 0.0)} times the ideal transactions")
     count = sum(1 for finding in analysis.findings if finding.kernel == kernel.name)
     lines.append(f"- {count} finding{'s' if count != 1 else ''}")
+    if hot := _hot_lines(kernel):
+        lines.append(f"- where the memory time goes, by estimate: {hot}")
     if kernel.incomplete:
         lines.append(f"- followed in part only: {prose(kernel.incomplete)}")
     lines += resource_lines(analysis, kernel)

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import number, prose
 from warpwright.facts.model import Access, Basis, Space
+from warpwright.rules.gains import times_by_line
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Span
 
 _NOTABLE = 1.25
 _SPACES = (Space.GLOBAL, Space.SHARED)
+HOT = 0.1
+"""Of a kernel's memory time, from which a line is hot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +28,20 @@ class Hint:
     why: str
 
 
-def hints(analysis: Analysis, start: int, end: int) -> Iterator[Hint]:
+def hints(analysis: Analysis, start: int, end: int, least: float = 0.0) -> Iterator[Hint]:
     """One for each line with a wasteful access to global or shared memory that ends in bytes [start, end] of the
-    document, in the order of the text. Of several launches it is of the one that wastes most. It stands behind the
-    line, so that no code moves aside; of several accesses it names the arrays."""
+    document and takes at least a share `least` of its kernel's memory time, in the order of the text. Of several
+    launches it is of the one that wastes most. It stands behind the line, so that no code moves aside; of several
+    accesses it names the arrays."""
     source = analysis.source
     worst: dict[Span, Access] = {}
     counts: dict[Span, set[str]] = {}
     for kernel in analysis.program.kernels:
+        shares = times_by_line(kernel) if least else {}
         for access in kernel.accesses:
             span, excess = access.span, access.excess
+            if least and shares.get((span.path, span.line), 0.0) < least:
+                continue
             if span.path != source.path or not start <= span.end <= end or access.space not in _SPACES:
                 continue
             counts.setdefault(span, set()).add(_words(access))

@@ -13,6 +13,8 @@ from warpwright.toolchain.nvcc_options import nvcc_options
 
 ARCH = re.compile(r"sm_[1-9][0-9]{1,2}[af]?")
 OFF = "off"
+ONLY_HOT = "hot"
+BACKGROUND = "background"
 SEVERITIES = (OFF, *(each.value for each in reversed(Severity)))
 
 
@@ -64,6 +66,10 @@ def boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise TypeError
     return value
+
+
+def hints(value: object) -> bool | str:
+    return ONLY_HOT if value == ONLY_HOT else boolean(value)
 
 
 def text(value: object) -> str:

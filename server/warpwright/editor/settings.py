@@ -40,8 +40,9 @@ class Settings:
     plan: str = "fixed"
     optimize_seconds: float = 300.0
     verify_seconds: float = 120.0
+    verify_fixes: str = "first"
     code_lens: bool = True
-    inlay_hints: bool = True
+    inlay_hints: bool | str = True
     workspace_files: int = 0
     ghost_text: bool = True
     ghost_text_seconds: float = 20.0
@@ -299,6 +300,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Timeout for verifying one quick fix, or one comparison of *Verify*, in seconds.",
     ),
     _choice(
+        "verifyFixes",
+        ("first", values.BACKGROUND),
+        "When a quick fix that keeps the results is verified: before it is applied, or with "
+        f'`"{values.BACKGROUND}"` after it, which takes milliseconds to apply; you are told what did not pass.',
+    ),
+    _choice(
         "compile",
         ("onPause", "onSave", "off"),
         'When nvcc compiles in the background: also `"onSave"` and `"off"`.',
@@ -312,7 +319,14 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _at_most("compileSeconds", "Compile timeout per architecture, in seconds."),
     _switch("codeLens", "Show code lenses above kernels."),
-    _switch("inlayHints", "Show the transactions of wasteful accesses as inlay hints."),
+    Setting(
+        "inlayHints",
+        values.hints,
+        f'true, false or "{values.ONLY_HOT}"',
+        "Show the transactions of wasteful accesses as inlay hints; with "
+        f'`"{values.ONLY_HOT}"` on lines alone that take a tenth of a kernel\'s memory time, by estimate.',
+        {"enum": [True, False, values.ONLY_HOT]},
+    ),
     Setting(
         "workspaceFiles",
         values.count,

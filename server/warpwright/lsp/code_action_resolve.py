@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from warpwright.editor.actions import FixTarget
+from warpwright.editor.setting_values import BACKGROUND
 from warpwright.lsp.edits import TextChangedError, annotation_of, workspace_edit
+from warpwright.lsp.fix_at_once import edit_at_once, verify_behind
 from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.work import WorkError
 from warpwright.progress import Progress
@@ -32,6 +35,12 @@ async def code_action_resolve(ls: Server, action: types.CodeAction) -> types.Cod
     try:
         if "fix_all" in data:
             return await _all_fixed(ls, action, {**request, "rule": None}, settings.optimize_seconds)
+        if settings.verify_fixes == BACKGROUND:
+            action.edit = await edit_at_once(ls, document, FixTarget(**data["target"]))
+        if action.edit is not None:
+            asked = {**request, "target": data["target"]}
+            ls.in_background(verify_behind(ls, asked, action.title, settings.verify_seconds))
+            return action
         answer = await _verified(
             ls, "fix", {**request, "target": data["target"]}, action.title, settings.verify_seconds
         )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from warpwright.editor.inlay import Hint, hints
+from warpwright.editor.inlay import HOT, Hint, hints
+from warpwright.editor.setting_values import ONLY_HOT
 from warpwright.lsp.convert import Ranges, position
 from warpwright.lsp.guard import guarded
 
@@ -22,14 +23,16 @@ def register(server: Server) -> None:
 async def inlay_hint(ls: Server, params: types.InlayHintParams) -> list[types.InlayHint] | None:
     """What wasteful accesses of the newest text cost."""
     document = ls.documents.get(params.text_document.uri)
-    if document is None or not ls.documents.settings_of(document).inlay_hints:
+    shown = ls.documents.settings_of(document).inlay_hints if document is not None else False
+    if document is None or not shown:
         return None
     analysis = await ls.documents.analysed(document)
     if analysis.source.data != document.text.data:
         return None
     start, end = (document.text.offset(position(p), ls.encoding) for p in (params.range.start, params.range.end))
     ranges = Ranges(ls.encoding)
-    return [_inlay_hint(hint, ranges) for hint in hints(analysis, start, end)]
+    least = HOT if shown == ONLY_HOT else 0.0
+    return [_inlay_hint(hint, ranges) for hint in hints(analysis, start, end, least)]
 
 
 def _inlay_hint(hint: Hint, ranges: Ranges) -> types.InlayHint:

@@ -40,6 +40,21 @@ def without_turns(kernel: Kernel, access: Access) -> float | None:
     return lost / (time + lost) if lost else 0.0
 
 
+def times_by_line(kernel: Kernel) -> dict[tuple[str, int], float]:
+    """The share of the kernel's memory time that each line's accesses take, by path and line, of the launch in which it
+    is largest."""
+    lines = {access.span.key: (access.span.path, access.span.line) for access in kernel.accesses}
+    shares: dict[tuple[str, int], float] = {}
+    for places in _times(kernel).values():
+        total = sum(places.values())
+        of_launch: dict[tuple[str, int], float] = {}
+        for place, time in places.items():
+            of_launch[lines[place]] = of_launch.get(lines[place], 0.0) + (time / total if total else 0.0)
+        for line, share in of_launch.items():
+            shares[line] = max(shares.get(line, 0.0), share)
+    return shares
+
+
 def _share(kernel: Kernel, access: Access, transactions: float) -> float | None:
     time = sum(_times(kernel).get(access.launch, {}).values())
     if not time or access.space not in _CYCLES:
