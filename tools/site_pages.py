@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,13 @@ class MissingFileError(Exception):
 
 
 def on_config(config: Any) -> Any:
-    """Names of pages with a `*` in the navigation stand for all of them, in the order of their names."""
+    """Names of pages with a `*` in the navigation stand for all of them, in the order of their names; those that it
+    does not name come last."""
     config.nav = [_expanded(entry) for entry in config.nav]
+    named = set(_named(config.nav))
+    every = [*_PAGES, *(path.relative_to(DOCS).as_posix() for path in sorted(DOCS.rglob("*.md")))]
+    left = [page for page in every if page not in named and not page.endswith("/index.md")]
+    config.nav += [{"More": left}] if left else []
     return config
 
 
@@ -82,12 +88,20 @@ def _address(path: Path, page: str) -> str:
     return os.path.relpath(name, Path(page).parent)
 
 
+def _named(entry: Any) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    else:
+        for inner in entry.values() if isinstance(entry, dict) else entry:
+            yield from _named(inner)
+
+
 def _expanded(entry: Any) -> Any:
     if isinstance(entry, dict):
         return {title: _expanded(inner) for title, inner in entry.items()}
     if isinstance(entry, list):
         return [page for inner in entry for page in _pages(inner)]
-    return entry
+    return _pages(entry) if "*" in entry else entry
 
 
 def _pages(entry: Any) -> list[Any]:

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from warpwright.facts.machines import MACHINES, machine_of
 from warpwright.facts.work import Work
-from warpwright.verify.cost import MACHINES, Launched, machine_of, microseconds, parts
+from warpwright.verify.cost import Launched, microseconds, parts
 
 COPY = Work(
     blocks=64,

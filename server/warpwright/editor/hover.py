@@ -15,6 +15,7 @@ from warpwright.editor.markdown import code, number, place, prose
 from warpwright.editor.picture import lanes_picture
 from warpwright.editor.picture_svg import lanes_image
 from warpwright.editor.resources_view import resource_lines
+from warpwright.editor.roofline import roofline_of, roofline_text
 from warpwright.facts.document import dims_text
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
 from warpwright.facts.model import (
@@ -308,4 +309,6 @@ def _kernel_text(analysis: Analysis, kernel: Kernel) -> str:
     if kernel.incomplete:
         lines.append(f"- followed in part only: {prose(kernel.incomplete)}")
     lines += resource_lines(analysis, kernel)
-    return "\n".join(lines)
+    profile = next((each for each in analysis.profiles if each.kernel == kernel.name), None)
+    found = roofline_of(profile, analysis.program.assume.arch) if profile is not None else None
+    return "\n".join([*lines, *([roofline_text(found)] if found is not None else [])])

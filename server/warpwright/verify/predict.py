@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from warpwright.facts.machines import machine_of
 from warpwright.facts.occupancy import occupancy
 from warpwright.facts.work import Work
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Case, Problem
 from warpwright.problems.shapes import Shape
-from warpwright.verify.cost import Launched, machine_of, microseconds
+from warpwright.verify.cost import Launched, microseconds
 from warpwright.verify.report import Compilation, CompiledKernel, Prediction
 
 _FAR_MORE = 4

@@ -9,12 +9,13 @@ from typing import Any
 
 from warpwright.emulator.formulas import Compiled, counted
 from warpwright.emulator.launch import LaunchError
+from warpwright.facts.machines import machine_of
 from warpwright.facts.occupancy import occupancy
 from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled
 from warpwright.toolchain.names import instance_of
-from warpwright.verify.cost import Launched, machine_of, microseconds
+from warpwright.verify.cost import Launched, microseconds
 from warpwright.writer.code import Code
 
 
