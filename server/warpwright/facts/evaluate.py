@@ -42,6 +42,7 @@ from warpwright.facts.values import (
     soft,
     unknown,
 )
+from warpwright.facts.waits import NAMED_BARRIER
 from warpwright.facts.warp_memory import WarpMemory
 from warpwright.syntax.source import Span
 
@@ -276,10 +277,13 @@ def _lambda(node: ir.Lambda) -> ValueCode:
 def _opaque(node: ir.Opaque) -> ValueCode:
     parts = [value_code(part) for part in node.parts]
     is_assembly = node.is_assembly
+    named = NAMED_BARRIER.search(node.span.text) if is_assembly else None
 
     def evaluate(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
-        if is_assembly:
+        if named is not None:
+            run.recorder.arrives(node.span, named["name"], int(named["threads"]), mask, run.warp.position)
+        elif is_assembly:
             run.recorder.intervals.parted = True
         values = [part(run, mask) for part in parts]
         return opaque(UNKNOWN_TYPE, *values) if values else unknown()

@@ -245,6 +245,10 @@ class Recorder:
         """Lanes of a warp wait for each other, or threads of the grid; `named` are those that they wait for, None where
         that is not known."""
 
+    def arrives(self, span: Span, name: str, threads: int, mask: int, position: Position) -> None:
+        """A warp comes to a barrier of a part of the block, which waits for so many threads."""
+        self.intervals.lost = True
+
     def saw_whole_block(self, launch: Launch) -> bool:
         """Whether all warps of some block were run."""
         warps = -(-(launch.threads or 0) // WARP)

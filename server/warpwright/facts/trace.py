@@ -121,6 +121,13 @@ class TraceRecorder(Recorder):
         else:
             self.waits.call(position.block, position.warp, span, kind, named, mask, alive)
 
+    def arrives(self, span: Span, name: str, threads: int, mask: int, position: Position) -> None:
+        self.waited += 1
+        if scenario_of(position) != () or self.intervals.is_doubtful:
+            self.unsure = True
+        self.waits.arrive(position.block, position.warp, span, name, threads, mask)
+        self.intervals.lost = True
+
 
 @dataclass(slots=True)
 class Tracer(Interpreter):
@@ -341,7 +348,7 @@ def traced(
     unwritten += recorder.memory.in_grid(index)
     outside = tuple(recorder.extremes.outside(index)) if site.is_certain else ()
     return Traced(
-        tuple(recorder.intervals.races(index)), outside, tuple(recorder.waits.missed(index)), tuple(unwritten)
+        tuple(recorder.intervals.races(index)), outside, tuple(recorder.waits.missed(index, warps)), tuple(unwritten)
     )
 
 

@@ -56,6 +56,7 @@ void run(float *out, const float *in, int n) {
 - It is an error where the threads part at the launch in sight, and a warning where that depends on run-time values: a
   guard `i < n` splits a block only when n is no multiple of its size.
 - Of several barriers that one such condition may split, the first is shown.
+- Barriers of a part of the block are read in assembly of one such instruction: `bar.sync 1, 64;` and `bar.arrive`.
 - A condition on data that threads read each for themselves is a warning: the data may be the same for all. A run
   finds threads of a block that wait at different barriers, and lanes that a shuffle's or a vote's mask names and that
   do not come to it (`warpwright check --profile`), and confirms what the text shows; it notes as information threads
