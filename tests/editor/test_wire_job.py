@@ -29,10 +29,11 @@ def wired(folder: Path) -> Any:
 @pytest.mark.nvcc
 def test_the_package_lies_in_a_new_folder_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wiring, "find_torch", lambda: Missing("torch", "There is no torch.", ""))
+    monkeypatch.setattr(wiring, "package_tests", lambda *_: "not tested")
     answer = wired(tmp_path)
     assert answer["folder"] == str(tmp_path / "twice_torch")
     assert answer["summary"].startswith(f"Wrote {tmp_path / 'twice_torch'} for f32. f32: correct")
-    assert answer["summary"].endswith("The operator was not compiled: There is no torch.")
+    assert "The operator was not compiled: There is no torch." in answer["summary"]
     assert "register_autograd" in Path(answer["text"]).read_text(encoding="utf-8")
     with pytest.raises(JobError, match="is there already"):
         wired(tmp_path)

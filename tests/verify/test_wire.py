@@ -45,6 +45,12 @@ def wired(text: str, path: Path, **asked: object) -> WiredKernel:
     return wired_kernel(program, kernel, Asked("made", **asked), lambda *_: None, never_cancelled)  # type: ignore[arg-type]
 
 
+@pytest.fixture(autouse=True)
+def no_gpu_for_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Building one takes a minute."""
+    monkeypatch.setattr(wire, "package_tests", lambda *_: "not tested")
+
+
 @pytest.fixture
 def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "find_torch", lambda: Missing("torch", "There is no torch.", ""))

@@ -24,6 +24,7 @@ from warpwright.verify.formulas import FormulaNotWrittenError, compared_at, writ
 from warpwright.verify.given_kernel import FLOATS, Given, NotWiredError, flat_codes, formula_codes, formula_in, given
 from warpwright.verify.report import PASSED, Report, Status
 from warpwright.verify.torch_build import find_torch
+from warpwright.verify.wire_tests import FailedTestsError, package_tests
 from warpwright.writer.code import Code
 from warpwright.writer.extension import NoExtensionError, binding_text
 from warpwright.writer.forms import for_python, operator_word
@@ -74,7 +75,8 @@ class WiredKernel:
 def wired_kernel(
     program: Program, kernel: Kernel, asked: Asked, progress: Progress, is_cancelled: IsCancelled
 ) -> WiredKernel:
-    """The package of a kernel. What nvcc rejects, or what computes something else than the formula, is not shown.
+    """The package of a kernel. What nvcc rejects, what computes something else than the formula, and, where a GPU is,
+    what fails the package's own tests is not shown.
 
     Raises NotWiredError, FormulaError and CancelledError."""
     progress("Reading the kernel", None)
@@ -120,6 +122,10 @@ def wired_kernel(
         raise NotWiredError(str(error)) from None
     if package.backward:
         reports["backward"] = _backward_report(package.backward, asked, progress, is_cancelled)
+    try:
+        notes.append(package_tests(package.files, progress, is_cancelled))
+    except FailedTestsError as error:
+        raise NotWiredError(f"The package's own tests fail:\n{error}") from None
     return WiredKernel(package, types, reports, tuple(dict.fromkeys(notes)))
 
 
