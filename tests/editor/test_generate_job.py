@@ -44,14 +44,16 @@ class _Engine:
         pass
 
 
-def generated(monkeypatch: pytest.MonkeyPatch, *written: str, readings: tuple[Reading, ...] = ()) -> Any:
+def generated(
+    monkeypatch: pytest.MonkeyPatch, *written: str, readings: tuple[Reading, ...] = (), words: str = "sort"
+) -> Any:
     def drafts(*_: object, **__: object) -> Iterator[Draft]:
         yield from map(read_draft, written)
 
     monkeypatch.setattr(generate_job, "open_engine", lambda spec, progress: _Engine())
     monkeypatch.setattr(drafting, "drafts", drafts)
     monkeypatch.setattr(generate_job, "by_model", lambda *_: list(readings))
-    asked = {"words": "sort", "placed": TEXT.index("__global__")}
+    asked = {"words": words, "placed": TEXT.index("__global__")}
     request = {"path": "a.cu", "text": TEXT, "open": {"a.cu": TEXT}, "settings": {}, "asked": asked}
     return generate_job.generate_kernel(request, silent, never_cancelled)
 
@@ -80,6 +82,17 @@ def test_a_draft_that_does_not_compile_is_mended_by_a_rule_and_by_the_model(monk
     assert "the rule misspelled-name mended it" in by_rule
     assert by_model.endswith("the model changed it: It is halved.")
     assert "float *" in _Engine.asked[-1], "it was shown what the compiler said"
+
+
+@pytest.mark.nvcc
+def test_limits_in_words_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    (choice,) = generated(monkeypatch, words="relu of x[n], n = 1000, in 8 kB on an RTX 4090")["choices"]
+    assert "8,000 bytes of device memory at N = 1000 (x 4,000, y 4,000) fit in 8,000" in choice["explanation"]
+    assert "of sm_89" in choice["explanation"]
+    with pytest.raises(JobError, match=r"8,000 bytes .* do not fit in 7,000"):
+        generated(monkeypatch, words="relu of x[n], n = 1000, in 7 kB on an RTX 4090")
+    with pytest.raises(JobError, match=r"depends on I: say them, as in I = 1024"):
+        generated(monkeypatch, words="relu of x, in 7 kB")
 
 
 @pytest.mark.nvcc

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
+from warpwright.assist.asked_limits import asked_limits
 from warpwright.assist.comment_request import asked_at
 from warpwright.cuda.extension.near import is_of_others
 from warpwright.cuda.extension.unit import is_script
@@ -149,7 +150,7 @@ def _formula(analysis: Analysis, start: int) -> Iterator[CommentCommand]:
         yield CommentCommand(f"Write the formula of {names} as CUDA", GENERATE)
         return
     asked = asked_at(analysis.source, start)
-    readings = readings_at(analysis.source, asked.words, asked.placed) if asked is not None else []
+    readings = readings_at(analysis.source, asked_limits(asked.words)[0], asked.placed) if asked is not None else []
     if readings:
         yield CommentCommand(f"Generate kernel: {readings[0].formula.text.partition(' where ')[0]}", GENERATE)
 

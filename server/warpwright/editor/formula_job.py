@@ -11,6 +11,7 @@ from warpwright.assist.worded_formula import Reading
 from warpwright.editor.analysis import Analysis, compiled_as
 from warpwright.editor.formula_comment import formula_at
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
+from warpwright.editor.limited import Limited
 from warpwright.editor.read_as import read_as
 from warpwright.formulas.model import Formula
 from warpwright.progress import CancelledError, IsCancelled, Progress
@@ -44,30 +45,38 @@ def written_readings(
     progress: Progress,
     is_cancelled: IsCancelled,
     are_of_words: bool = False,
+    limited: Limited | None = None,
 ) -> Json:
     """The kernels of readings as the answer of `search_job.search`, each a candidate and a choice: those that are
-    proved right before those that nothing could run. Raises JobError where none is left."""
+    proved right before those that nothing could run. Raises JobError where none is left that is right and keeps to its
+    limits."""
     from warpwright.optimize.outcome import Candidate, Outcome
 
     source = analysis.source
-    made: list[tuple[Reading, Written, Report]] = []
+    made: list[tuple[Reading, Written, Report, tuple[str, ...]]] = []
     reason = ""
     for reading in readings:
         name = _free_name(source, function_name(reading.name or reading.formula.outputs[0].name))
         written = _made(reading.formula, Asked(name, arch), progress, is_cancelled)
         assert written.report is not None
-        if written.report.status in (*PASSED, Status.NOT_RUN):
-            made.append((reading, written, written.report))
-        reason = reason or written.report.reason
+        limits = limited.judged(written, is_cancelled) if limited is not None else []
+        broken = "; ".join(each.text for each in limits if not each.holds)
+        if written.report.status in (*PASSED, Status.NOT_RUN) and not broken:
+            made.append((reading, written, written.report, tuple(each.text for each in limits)))
+        reason = reason or written.report.reason or broken
     if not made:
         raise JobError(f"The kernel is not shown: {reason}")
     made.sort(key=lambda each: each[2].status not in PASSED)
     candidates, choices = [], []
-    for number, (reading, written, report) in enumerate(made):
+    for number, (reading, written, report, kept) in enumerate(made):
         head = f"{read_as(reading)}\n" if are_of_words else ""
         edit = TextEdit(placed, placed, inserted(source, placed, written, head))
         whose = f" by the model ({reading.votes} answers)" if reading.votes else ""
-        notes = (*([f"Read{whose} as {reading.formula.text}"] if are_of_words else []), *written.formula.promises)
+        notes = (
+            *([f"Read{whose} as {reading.formula.text}"] if are_of_words else []),
+            *kept,
+            *written.formula.promises,
+        )
         candidates.append(Candidate((), notes, source, source.edited([edit]), report))
         choices.append(
             {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from warpwright.assist.asked_limits import AskedLimits, asked_limits
 from warpwright.assist.comment_request import Asked
 from warpwright.assist.engine import EngineError
 from warpwright.assist.opening import open_engine
@@ -14,6 +15,7 @@ from warpwright.editor.analysis import Analysis, compiled_as
 from warpwright.editor.comment_readings import readings_at
 from warpwright.editor.formula_job import written_readings
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
+from warpwright.editor.limited import Limited
 from warpwright.missing import Missing
 from warpwright.optimize.drafting import drafted
 from warpwright.progress import IsCancelled, Progress
@@ -34,9 +36,11 @@ def generate_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled
     progress("Reading the document", 0.0)
     analysis, settings = analysed(request)
     asked, source = Asked(**request["asked"]), analysis.source
-    arch = compiled_as(source.path, settings)[0].arch
-    if readings := readings_at(source, asked.words, asked.placed):
-        return written_readings(analysis, readings, asked.placed, arch, progress, is_cancelled, are_of_words=True)
+    words, limits = asked_limits(asked.words)
+    arch = limits.arch or compiled_as(source.path, settings)[0].arch
+    limited = Limited(words, limits, arch)
+    if readings := readings_at(source, words, asked.placed):
+        return written_readings(analysis, readings, asked.placed, arch, progress, is_cancelled, True, limited)
     engine = open_engine(settings.model or None, progress)
     if isinstance(engine, Missing):
         raise JobError(str(engine))
@@ -44,19 +48,22 @@ def generate_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled
     try:
         with engine:
             seconds = settings.optimize_seconds / 2
-            readings = by_model(engine, asked.words, "", is_cancelled, seconds, REPAIR_ROUNDS)
-            made = _checked(analysis, readings, asked.placed, arch, progress, is_cancelled)
+            readings = by_model(engine, words, "", is_cancelled, seconds, REPAIR_ROUNDS)
+            made = _checked(analysis, readings, asked.placed, limited, progress, is_cancelled)
             if made is not None:
                 return made
             taken = frozenset(kernel.name for kernel in analysis.program.kernels)
-            found = drafted(engine, asked.words, arch, seconds, progress, is_cancelled, taken)
+            found = drafted(engine, words, arch, seconds, progress, is_cancelled, taken)
     except EngineError as error:
         raise JobError(str(error)) from None
     draft, report = found.draft, found.report
     if report is None or draft.reason:
         raise JobError(draft.reason)
     edit = TextEdit(asked.placed, asked.placed, _lines(source, asked.placed, draft.code))
-    candidate = Candidate((), (*draft.assumptions, *found.verdicts, _CAUTION), source, source.edited([edit]), report)
+    unjudged = () if limits == AskedLimits() else ("Whether it keeps to its limits is not known.",)
+    candidate = Candidate(
+        (), (*draft.assumptions, *found.verdicts, *unjudged, _CAUTION), source, source.edited([edit]), report
+    )
     outcome = Outcome(report.kernel, "generate", None, "No plan is made for a draft.", (candidate,), 0)
     choice = {
         "candidate": 0,
@@ -72,13 +79,13 @@ def _checked(
     analysis: Analysis,
     readings: Sequence[Reading],
     placed: int,
-    arch: str,
+    limited: Limited,
     progress: Progress,
     is_cancelled: IsCancelled,
 ) -> Json | None:
     """The answer for what a model read, None where no kernel of it may be shown."""
     try:
-        return written_readings(analysis, readings, placed, arch, progress, is_cancelled, are_of_words=True)
+        return written_readings(analysis, readings, placed, limited.arch, progress, is_cancelled, True, limited)
     except JobError:
         return None
 
