@@ -90,10 +90,10 @@ def _read(overrides: Overrides, table: dict[str, Any]) -> None:
             for part in parts:
                 parse(part)
             setattr(overrides, key, three(parts))
-    overrides.shape = _shape(table["shape"], "shape") if "shape" in table else None
-    overrides.check = [_shape(s, "check") for s in table.get("check", [])]
-    overrides.profile = _shape(table["profile"], "profile") if "profile" in table else None
-    overrides.time = [_shape(s, "time") for s in table.get("time", [])]
+    overrides.shape = sizes_of(table["shape"], "shape") if "shape" in table else None
+    overrides.check = [sizes_of(s, "check") for s in table.get("check", [])]
+    overrides.profile = sizes_of(table["profile"], "profile") if "profile" in table else None
+    overrides.time = [sizes_of(s, "time") for s in table.get("time", [])]
     arguments = table.get("arguments", {})
     if not isinstance(arguments, dict):
         raise ExpressionError("`arguments` is not a table")
@@ -125,7 +125,8 @@ def _expression(table: dict[str, Any], key: str) -> str | None:
     return text
 
 
-def _shape(value: object, key: str) -> Shape:
+def sizes_of(value: object, key: str) -> Shape:
+    """A table of symbols and their sizes. Raises ExpressionError where it is none."""
     if not isinstance(value, dict) or not all(isinstance(v, int) and v > 0 for v in value.values()):
         raise ExpressionError(f"`{key}` does not give each symbol a whole number")
     return {str(name): int(size) for name, size in value.items()}

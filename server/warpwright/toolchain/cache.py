@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpwright.directories import cache_dir
+from warpwright.directories import cache_dir, write_whole
 from warpwright.files import read_file
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.syntax.encoding import encoded
@@ -131,7 +131,7 @@ def store(key: str, product: str, directory: Path, includes: Iterable[Path]) -> 
     except OSError:
         if not (home / product).is_file():
             raise
-    _write_atomically(_folder("manifests") / f"{key}.json", json.dumps({"result": result, "includes": hashes}))
+    write_whole(_folder("manifests") / f"{key}.json", json.dumps({"result": result, "includes": hashes}))
     _prune()
     return Entry(home / product, output, tuple(hashes))
 
@@ -142,14 +142,6 @@ def _hash(path: Path) -> str:
         return hashlib.sha256(read_file(path, _MOST_INCLUDED_BYTES)).hexdigest()
     except OSError:
         return ""
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as sink:
-        sink.write(text)
-    Path(temporary).replace(path)
 
 
 def _prune() -> None:

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -205,27 +206,26 @@ class _Side:
 
     def _call(self, question: Mapping[str, Any]) -> None:
         """One call, for a tool that watches the process."""
+        self._ready(question)()
+        self.clock.synchronize()
+
+    def _ready(self, question: Mapping[str, Any]) -> Callable[[], object]:
+        """The question's first call, with its arguments in place and nothing else under way."""
         assert self.memory is not None
         assert self.function is not None
         call = _Call(question["calls"][0], self.device)
         call.fill(self.memory)
         positional, named = call.passed()
         self.clock.synchronize()
-        self.function(*positional, **named)
-        self.clock.synchronize()
+        return partial(self.function, *positional, **named)
 
     def _profile(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The kernels that one call ran: (name, microseconds), as CUPTI saw them."""
         from torch.profiler import ProfilerActivity, profile
 
-        assert self.memory is not None
-        assert self.function is not None
-        call = _Call(question["calls"][0], self.device)
-        call.fill(self.memory)
-        positional, named = call.passed()
-        self.clock.synchronize()
+        call = self._ready(question)
         with profile(activities=[ProfilerActivity.CUDA]) as seen:
-            self.function(*positional, **named)
+            call()
             self.clock.synchronize()
         ran = [(event.name, float(event.self_device_time_total)) for event in seen.events() or []]
         return {"ran": [(name, took) for name, took in ran if took > 0]}

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from warpwright.directories import cache_dir
+from warpwright.directories import cache_dir, write_whole
 from warpwright.facts.model import Program
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.flags import Flags, parse_flags
@@ -44,11 +42,7 @@ def store_profile(profile: Profile) -> Path | None:
     run = (profile.kernel, profile.function, profile.backend, launch.grid, launch.block, launch.dynamic_shared_bytes)
     name = hashlib.sha256(encoded(repr((*run, sorted(launch.shape.items()), profile.flags)))).hexdigest()[:32]
     target = _folder() / main / f"{name}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as sink:
-        json.dump(profile_json(profile), sink)
-    Path(temporary).replace(target)
+    write_whole(target, json.dumps(profile_json(profile)))
     _prune()
     return target
 

@@ -32,7 +32,7 @@ from typing import Any
 from tree_sitter import Node
 
 from warpwright.problems.comments import directive_pattern, read_sizes, take_directives
-from warpwright.problems.document import read_table
+from warpwright.problems.document import read_table, sizes_of
 from warpwright.problems.expressions import ExpressionError, parse, split_arguments
 from warpwright.problems.extension.model import scalar_of
 from warpwright.problems.shapes import Shape
@@ -88,12 +88,12 @@ def _read_table(said: Said, table: dict[str, Any]) -> None:
     if reference is not None and not isinstance(reference, str):
         raise ExpressionError("`reference` is not a text")
     said.reference = reference
-    said.shape = _sizes(table["shape"], "shape") if "shape" in table else None
+    said.shape = sizes_of(table["shape"], "shape") if "shape" in table else None
     for key, shapes in (("check", said.check), ("time", said.time)):
         given = table.get(key, [])
         if not isinstance(given, list):
             raise ExpressionError(f"`{key}` is not a list of sizes")
-        shapes.extend(_sizes(one, key) for one in given)
+        shapes.extend(sizes_of(one, key) for one in given)
     arguments = table.get("arguments", {})
     if not isinstance(arguments, dict):
         raise ExpressionError("`arguments` is not a table")
@@ -111,12 +111,6 @@ def _read_table(said: Said, table: dict[str, Any]) -> None:
 
 def _toml_text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def _sizes(value: object, key: str) -> Shape:
-    if not isinstance(value, dict) or not all(isinstance(v, int) and v > 0 for v in value.values()):
-        raise ExpressionError(f"`{key}` does not give each symbol a whole number")
-    return {str(name): int(size) for name, size in value.items()}
 
 
 def _tensor(name: str, texts: list[str], kind: str, values: str) -> SaidTensor:
