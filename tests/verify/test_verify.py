@@ -19,6 +19,7 @@ from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source, read_source
 from warpwright.verify.acceptable import acceptable
+from warpwright.verify.changes import changed_findings
 from warpwright.verify.report import ORIGINAL_REJECTED, Level, Report, Speed, Status
 from warpwright.verify.verify import verify
 
@@ -277,3 +278,18 @@ def test_a_fix_that_leaves_the_finding_is_not_offered_however_fast() -> None:
 def test_badges_say_what_was_proved(make: Callable[[Speed], Report], badge: str) -> None:
     speed = Speed({"n": 1}, 190.0, 100.0, 1.9, (1.86, 1.93))
     assert make(speed).badge() == badge
+
+
+def test_what_costs_time_alone_does_not_speak_against_the_cure_of_an_error() -> None:
+    racing = """__global__ void total(float *sum, const float *in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) sum[0] += in[i];
+}
+void run(float *sum, const float *in, int n) { total<<<(n + 255) / 256, 256>>>(sum, in, n); }
+"""
+    atomic = racing.replace("sum[0] += in[i]", "atomicAdd(&sum[0], in[i])")
+    before, after = (run_rules(analyze(Source("a.cu", text.encode()))) for text in (racing, atomic))
+    race = next(finding for finding in before if finding.rule == "global-memory-race")
+    assert changed_findings(before, after, race) == (True, ())
+    _, brought = changed_findings(before, after, None)
+    assert [finding.rule for finding in brought] == ["contended-atomic"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from warpwright.facts.model import Program
+from warpwright.rewrites.registry import goal_of
 from warpwright.rules.base import Finding, Severity
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source
@@ -30,8 +31,10 @@ def changed_findings(
     """Whether the expected finding went, and the grave findings that came.
 
     Findings are matched by rule, kernel and the text they mark, and counted: an edit moves lines but not those. A
-    literal that makes an expression double does so in each copy of the expression: that is one defect.
+    literal that makes an expression double does so in each copy of the expression: that is one defect. What cures an
+    error may cost time.
     """
+    is_error = expect_gone is not None and expect_gone.severity is Severity.ERROR
     had, has = Counter(map(_key, before)), Counter(map(_key, after))
     gone = None if expect_gone is None else has[_key(expect_gone)] < max(1, had[_key(expect_gone)])
     literals = {cause for finding in before if (cause := _literals(finding)) is not None}
@@ -39,11 +42,17 @@ def changed_findings(
     rules_after = Counter((f.rule, f.kernel) for f in after)
     brought = []
     for finding in after:
-        grave = finding.severity in _GRAVE
+        grave = finding.severity in _GRAVE and not (is_error and _costs_time(finding))
         more = rules_after[finding.rule, finding.kernel] > rules_before[finding.rule, finding.kernel]
         if grave and more and _literals(finding) not in literals and has[_key(finding)] > had[_key(finding)]:
             brought.append(finding)
     return gone, tuple(brought)
+
+
+def _costs_time(finding: Finding) -> bool:
+    """Whether a warning is of time alone: its cures are for speed."""
+    is_warning = finding.severity is Severity.WARNING
+    return is_warning and bool(finding.fixes) and all(goal_of(fix.rewrite) == "speed" for fix in finding.fixes)
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:
