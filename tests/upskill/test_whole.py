@@ -16,7 +16,7 @@ from warpwright_upskill.merge import merge
 from warpwright_upskill.rows import Row
 from warpwright_upskill.tiny import write_tiny_gemma
 from warpwright_upskill.train import train
-from warpwright_upskill.training.config import Config
+from warpwright_upskill.training.config import Config, read_config
 from warpwright_upskill.training.lora import load_adapter
 from warpwright_upskill.training.whole import read_changes
 
@@ -95,3 +95,8 @@ def test_weights_of_another_base_are_refused(whole: Path, tmp_path: Path) -> Non
     (tmp_path / "changes.safetensors").write_bytes(b"no")
     with pytest.raises(StageError, match="damaged"):
         read_changes(tmp_path)
+
+
+def test_weights_that_are_trained_are_not_kept_in_four_bits() -> None:
+    with pytest.raises(StageError, match="set one of the two"):
+        read_config(None, ["rank=0", "quantise=nf4"])

@@ -118,7 +118,10 @@ def _checked(values: Mapping[str, Any]) -> Config:
             given[name] = _targets(value)
         else:
             given[name] = _scalar(name, kinds[name], value)
-    return Config(**given)
+    config = Config(**given)
+    if not config.rank and config.quantise != "none":
+        raise StageError("rank = 0 trains the weights themselves, which quantise keeps frozen; set one of the two.")
+    return config
 
 
 def _scalar(name: str, kind: type, value: Any) -> Any:
