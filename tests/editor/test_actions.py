@@ -56,7 +56,7 @@ def test_no_comment_goes_into_a_macros_continued_lines() -> None:
 def test_what_is_offered_belongs_to_the_place() -> None:
     analysis = analysis_of(STRIDED)
     at = STRIDED.index("a[x")
-    assert [type(action) for action in actions(analysis, 0, 0)] == [KernelCommand] * 6
+    assert [type(action) for action in actions(analysis, 0, 0)] == [KernelCommand] * 7
     assert not actions(analysis, STRIDED.index("cudaGet"), STRIDED.index("cudaGet"))
     offered = actions(analysis, at, at)
     assert next(a.title for a in offered if not isinstance(a, QuickFix)) == "Suppress uncoalesced-access on this line"
