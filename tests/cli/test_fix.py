@@ -176,6 +176,7 @@ def test_a_refusal_is_told_once_though_its_line_was_fixed_meanwhile(tmp_path: Pa
     assert len(said) == len(set(said))
 
 
+@pytest.mark.slow
 def test_macros_and_folders_reach_the_compiler(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "size.h").write_text("#define ROWS SIDE\n", encoding="utf-8")

@@ -46,6 +46,7 @@ def test_json(folder: Path) -> None:
     assert report["compile"]["original"]["shared_bytes"] == 4096
 
 
+@pytest.mark.slow
 def test_more_memory_is_no_way_to_save_it(folder: Path) -> None:
     assert run_command("verify", "before.cu", "after.cu", "--goal", "memory", cwd=folder).status == 1
 

@@ -20,8 +20,8 @@ FOLDERS = (TESTS / "facts" / "fixtures", TESTS / "rules" / "fixtures", TESTS.par
 TEXTS = [p.read_bytes() for folder in FOLDERS for p in sorted(folder.rglob("*.cu"))]
 SHORT = [text for text in TEXTS if len(text) < 2000]
 INSERTED = b"{}()[];,*&<>=+-/%!?:.#\"'\\\n 0x\x80"
-PARTS = 8
-CASES = 500  # of each part
+PARTS = 16
+CASES = 250  # of each part
 
 
 def survive(data: bytes) -> None:
@@ -53,7 +53,7 @@ def damaged(text: bytes, random: Random) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_damage_of_every_kind(part: int) -> None:
     """A case that fails is found again by its part and number."""

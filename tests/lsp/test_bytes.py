@@ -43,7 +43,7 @@ def test_a_fix_that_is_resolved_changes_no_other_byte(editor: Editor) -> None:
     assert page.text.encode("latin-1") == FIXED.encode("latin-1")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_what_a_search_finds_is_applied_and_changes_no_other_byte(editor: Editor) -> None:
     page = opened(editor, "a.cu", LATIN)
     asked = types.ExecuteCommandParams("warpwright.optimize", [{"uri": page.uri, "kernel": "transpose"}])
@@ -52,7 +52,7 @@ def test_what_a_search_finds_is_applied_and_changes_no_other_byte(editor: Editor
     assert page.text.encode("latin-1") == FIXED.encode("latin-1")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_file_that_is_not_open_and_not_utf_8_is_not_edited(editor: Editor) -> None:
     kernel, _, host = LATIN.partition("void run")
     page = editor.open("a.cu", f'#include "turn.cuh"\nvoid run{host}')

@@ -144,6 +144,7 @@ def test_a_kernel_that_does_not_compile_is_fixed_step_by_step(editor: Editor) ->
     assert "is meant, in 1 place" in Path(result["report"]).read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_nothing_is_searched_for_in_a_text_that_does_not_compile(editor: Editor) -> None:
     page = editor.open("a.cu", BROKEN)
