@@ -53,11 +53,12 @@ def test_a_rank_that_holds_all_changes_nothing_and_a_small_one_is_nearest(whole:
     changes = read_changes(whole)
     name, change = max(changes.items(), key=lambda each: float(np.abs(each[1]).max()))
     left = []
-    for rank in (1, 4, min(change.shape)):
+    for rank in (1, 4, max(change.shape)):
         config, matrices = read_adapter(whole, rank)
         stem = f"base_model.model.{name.removesuffix('.weight')}"
         product = matrices[f"{stem}.lora_B.weight"] @ matrices[f"{stem}.lora_A.weight"]
         assert config["lora_alpha"] == config["r"] == rank
+        assert matrices[f"{stem}.lora_A.weight"].shape == (rank, change.shape[1])
         left.append(float(np.square(product - change.astype(np.float32)).sum()))
     assert left[0] > left[1] > left[2]
     assert left[2] < 1e-6

@@ -77,6 +77,8 @@ def add_changes(model: Any, changes: Mapping[str, Any]) -> None:
 def low_rank(changes: Mapping[str, Any], rank: int) -> dict[str, Any]:
     """LoRA matrices with alpha = rank, in peft's names, whose products are nearest to the changes (Eckart and Young).
 
+    They have `rank` columns and rows also where a change has fewer: llama.cpp divides by what it finds.
+
     >>> import numpy as np
     >>> change = np.outer([1.0, 2.0, 3.0], [4.0, 5.0]).astype("float32")
     >>> found = low_rank({"model.layers.0.mlp.up_proj.weight": change}, 1)
@@ -91,7 +93,9 @@ def low_rank(changes: Mapping[str, Any], rank: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, change in changes.items():
         left, sizes, right = torch.linalg.svd(torch.from_numpy(change).float(), full_matrices=False)
-        half = sizes[:rank].sqrt()
+        missing = max(0, rank - len(sizes))
+        left, right = (torch.nn.functional.pad(left, (0, missing)), torch.nn.functional.pad(right, (0, 0, 0, missing)))
+        half = torch.nn.functional.pad(sizes, (0, missing))[:rank].sqrt()
         stem = PEFT + name.removesuffix(".weight")
         found[f"{stem}.lora_A.weight"] = (half[:, None] * right[:rank]).contiguous().numpy()
         found[f"{stem}.lora_B.weight"] = (left[:, :rank] * half).contiguous().numpy()
