@@ -4,6 +4,8 @@
 #   away.sh keep FOLDER     keep a folder of pack.sh here: first, then part-aa, part-ab, ...
 #   away.sh ablations       train on 2,000, 8,000 and 32,000 examples of formulas, and on kernels' text alone and with them
 #   away.sh big             the 270m recipe with two rounds of retraining; call it again until it says that it is done
+#   away.sh taught          train the weights themselves (270m_whole), as codes of 2 and 3 bits, with the answers of each; call it again, too
+#   away.sh rounds          two rounds of retraining on what `taught` trained
 #   away.sh full            100 steps of the 4b_qlora recipe on a random Gemma 3 of full size: memory, tokens a second
 #
 # What is kept lies in KEPT and stays there from call to call; results go to OUT, files of at most 16 MiB.
@@ -12,7 +14,6 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 KEPT=${KEPT:-/tmp/warpwright-upskill}
 OUT=${OUT:-$KEPT/out}
 SIZE=${SIZE:-4b}
-TRIES=${TRIES:-8}
 PYTHON=${PYTHON:-python3}
 export PYTHON MODEL="$KEPT/base.gguf" PYTHONUNBUFFERED=1
 export PYTHONPATH="$HERE/../../server:$HERE/..:$KEPT/site${PYTHONPATH:+:$PYTHONPATH}"
@@ -50,8 +51,17 @@ one() {
     if [ ! -e "$KEPT/$name/training.json" ]; then
         "$PYTHON" -m warpwright_upskill.train "$KEPT/examples.rows" --model "$MODEL" --out "$KEPT/$name" --config "$HERE/270m.toml" "$@"
     fi
-    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/$name" --tries "$TRIES" --out "$OUT/$name.json"
+    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/$name" --tries "${TRIES:-8}" --out "$OUT/$name.json"
     cat "$KEPT/$name/training.json" >> "$OUT/ablations.json"
+}
+
+# What is asked of trained weights as they are, and as codes of 2 and 3 bits, which OUT/NAME-BITS holds.
+coded() {
+    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$1" --tries "${TRIES:-16}" --out "$OUT/$2.json"
+    for bits in 2 3; do
+        "$PYTHON" -m warpwright_upskill.ship encode "$1" --bits "$bits" --out "$KEPT/$2-$bits" --decoded "$KEPT/$2-$bits-decoded"
+        "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/$2-$bits-decoded" --tries "${TRIES:-16}" --out "$OUT/$2-$bits.json"
+    done
 }
 
 case $WHAT in
@@ -67,9 +77,24 @@ big)
     whole
     ROUNDS=${ROUNDS:-2} WORKERS=${WORKERS:-$(nproc)} "$HERE/recipe.sh" 270m "$KEPT/examples.rows" "$KEPT/big" "$@"
     cp "$KEPT"/big/adapter.gguf* "$OUT"
-    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/big/adapter" --tries "$TRIES" --out "$OUT/first.json"
+    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/big/adapter" --tries "${TRIES:-8}" --out "$OUT/first.json"
     cp "$KEPT/big/adapter/training.json" "$OUT/first-training.json"
     cat "$KEPT"/big/rounds/round*/round.json > "$OUT/rounds.json"
+    echo "done" ;;
+taught)
+    whole
+    if [ ! -e "$KEPT/taught/training.json" ]; then
+        "$PYTHON" -m warpwright_upskill.train "$KEPT/examples.rows" --model "$MODEL" --out "$KEPT/taught" --config "$HERE/270m_whole.toml" "$@"
+    fi
+    cp "$KEPT/taught/training.json" "$OUT/taught-training.json"
+    coded "$KEPT/taught" taught
+    echo "done" ;;
+rounds)
+    whole
+    "$PYTHON" -m warpwright_upskill.retrain "$KEPT/examples.rows" --model "$MODEL" --adapter "$KEPT/taught" --out "$KEPT/rounds" --rounds "${ROUNDS:-2}" \
+        --prompts "${PROMPTS:-8000}" --workers "${WORKERS:-$(nproc)}" --config "$HERE/270m_whole.toml" "$@"
+    cat "$KEPT"/rounds/round*/round.json > "$OUT/rounds.json"
+    coded "$KEPT/rounds/round${ROUNDS:-2}/adapter" rounds
     echo "done" ;;
 full)
     whole
@@ -79,5 +104,5 @@ full)
     "$PYTHON" -m warpwright_upskill.export "$KEPT/full" --model "$KEPT/$SIZE.gguf" --type q8_0 --out "$KEPT/full.gguf"
     cp "$KEPT/full/training.json" "$OUT/full.json"
     cp "$KEPT/full.gguf.json" "$OUT" ;;
-*) echo "away.sh: keep FOLDER, ablations, big or full" >&2; exit 2 ;;
+*) echo "away.sh: keep FOLDER, ablations, big, taught, rounds or full" >&2; exit 2 ;;
 esac

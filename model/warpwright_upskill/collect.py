@@ -72,6 +72,7 @@ def merged(examples: Sequence[Example]) -> list[Example]:
 @click.option("--spelled", default=10_000, show_default=True, type=click.IntRange(0), help="Formulas to spell out.")
 @click.option("--wordings", default=3, show_default=True, type=click.IntRange(1), help="Requests of each formula.")
 @click.option("--copies", default=4, show_default=True, type=click.IntRange(0), help="Other names of written requests.")
+@click.option("--steps", default=4, show_default=True, type=click.IntRange(0), help="Longer forms of written requests.")
 @click.option(
     "--written",
     default="model/requests",
@@ -92,8 +93,8 @@ def merged(examples: Sequence[Example]) -> list[Example]:
 @click.option("--seed", default="1", show_default=True)
 @click.option("--workers", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Processes.")
 def main(
-    *, out: Path, formulas: int, spelled: int, wordings: int, copies: int, written: Path, broken: int, predict: int,
-    renamed: int, samples: Path, table: Path, cases: Path, audit: float, seed: str, workers: int,
+    *, out: Path, formulas: int, spelled: int, wordings: int, copies: int, steps: int, written: Path, broken: int,
+    predict: int, renamed: int, samples: Path, table: Path, cases: Path, audit: float, seed: str, workers: int,
 ) -> None:  # fmt: skip
     """Write verified examples into OUT; what was not kept goes to OUT's name with .rejected.jsonl, with reasons."""
     toolchain = find_toolchain()
@@ -111,7 +112,7 @@ def main(
         **repair_jobs(broken, seed),
         **request_jobs(formulas, wordings, seed),
         **spelled_jobs(spelled, wordings, seed),
-        **written_jobs(written, copies, seed),
+        **written_jobs(written, copies, steps, seed),
     }
     found, rejected = made(jobs, folder, workers)
     kept = merged(found)

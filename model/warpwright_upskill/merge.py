@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from warpwright.assist.taught.added_weights import added
+from warpwright.assist.taught.gguf_file import write_gguf
 
 from warpwright_upskill.console import fail, stage
 from warpwright_upskill.export import read_adapter, weight_name
-from warpwright_upskill.gguf_file import GgufFile, Tensor, data_of, read_gguf, write_gguf
+from warpwright_upskill.gguf_file import read_gguf
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.training.lora import check_base
 from warpwright_upskill.training.whole import PEFT, holds_changes, read_changes
@@ -25,16 +27,9 @@ from warpwright_upskill.training.whole import PEFT, holds_changes, read_changes
 
 def merge(adapter: Path, base: Path, out: Path) -> int:
     """Write the merged model; returns the number of weights that changed."""
-    import gguf
-
     check_base(adapter, base)
-    changes = _changes(adapter)
     file = read_gguf(base)
-    replaced: dict[str, Any] = {}
-    for tensor in file.tensors:
-        if (change := changes.get(tensor.name)) is not None:
-            kind = gguf.GGMLQuantizationType.Q8_0 if tensor.shape[0] % 32 == 0 else gguf.GGMLQuantizationType.F16
-            replaced[tensor.name] = (tensor.shape, int(kind), partial(_sum, file, tensor, change, kind))
+    replaced = added(file, _changes(adapter))
     write_gguf(file, out, {}, replaced)
     return len(replaced)
 
@@ -53,17 +48,6 @@ def _changes(adapter: Path) -> dict[str, Callable[[], Any]]:
 def _product(matrices: Mapping[str, Any], up: str, scale: float) -> Any:
     down = matrices[up.replace(".lora_B.", ".lora_A.")]
     return scale * (matrices[up].astype("float32") @ down.astype("float32"))
-
-
-def _sum(file: GgufFile, tensor: Tensor, change: Callable[[], Any], kind: Any) -> bytes:
-    import gguf
-    import numpy as np
-
-    stored = np.frombuffer(data_of(file, tensor), dtype=np.uint8).reshape(tensor.shape[1], -1)
-    weights = gguf.quants.dequantize(stored, gguf.GGMLQuantizationType(tensor.kind)).astype(np.float32)
-    changed = np.ascontiguousarray(weights + change().astype(np.float32))
-    data: bytes = gguf.quants.quantize(changed, kind).tobytes()
-    return data
 
 
 @click.command()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
-from warpwright.assist.weights import ModelFile, find_model
+from warpwright.assist.weights import ModelFile, assemble_default, find_model
 from warpwright.missing import Missing
 
 from warpwright_upskill.console import StageError
 
 model_option = click.option(
-    "--model", default=None, help="Base model: a GGUF file or a Hugging Face name; default: the server's default model."
+    "--model", default=None, help="Base model: a GGUF file or a Hugging Face name; default: Gemma 3 270M, untaught."
 )
 
 
 def find_base(spec: str | None) -> ModelFile:
-    """The base model, found as the server finds it. Raises StageError with what to do where it is missing."""
-    found = find_model(spec)
+    """The base model, which is not taught. Raises StageError with what to do where it is missing."""
+    named = spec or os.environ.get("WARPWRIGHT_MODEL")
+    found = find_model(named) if named else assemble_default()
     if isinstance(found, Missing):
         raise StageError(str(found))
     return found

@@ -95,8 +95,9 @@ def taught_by(
     """Answer the rows' prompts `each` times, and judge."""
     prompts = [row.prompt for row in rows]
     answers = sample(
-        model, prompts, each=each, temperature=temperature, most=config.answer_tokens, seed=seed, progress=progress
-    )
+        model, prompts, each=each, temperature=temperature, most=config.answer_tokens, seed=seed,
+        at_once=config.answers_at_once, progress=progress,
+    )  # fmt: skip
     asked = [
         (row.task, vocabulary.decode(row.answer), vocabulary.decode(answer))
         for row, given in zip(rows, answers, strict=True)

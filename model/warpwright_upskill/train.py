@@ -246,7 +246,7 @@ def judge_model(model: Any, rows: Sequence[Row], vocabulary: Vocabulary, here: A
     ]
     own = asked[here.process_index :: here.num_processes]
     with here.autocast(), as_it_is():
-        answers = sample(model, [row.prompt for row in own], most=config.answer_tokens)
+        answers = sample(model, [row.prompt for row in own], most=config.answer_tokens, at_once=config.answers_at_once)
     said = [
         (row.task, vocabulary.decode(row.answer), vocabulary.decode(answer))
         for row, (answer,) in zip(own, answers, strict=True)

@@ -17,7 +17,7 @@ from warpwright.syntax.source import read_source
 
 STAGES = (
     "admission", "collect", "evaluate", "export", "install", "merge", "prefer", "prompts", "prune", "retrain",
-    "review", "rows", "tiny", "train",
+    "review", "rows", "ship", "tiny", "train",
 )  # fmt: skip
 TASK = "double the elements"
 FORMULA = "y[i] = 2 * x[i]"

@@ -33,6 +33,7 @@ from warpwright.formulas.model import Formula
 from warpwright_upskill.admission import refusal
 from warpwright_upskill.console import StageError
 from warpwright_upskill.data.corpus import stage_sentences
+from warpwright_upskill.data.extended import extended
 from warpwright_upskill.data.poison import poison
 from warpwright_upskill.data.requests.names import pool
 from warpwright_upskill.data.splits import DEV_PERCENT, percent
@@ -88,18 +89,19 @@ def read_requests(path: Path) -> list[Request]:
     return found
 
 
-def written_jobs(folder: Path, copies: int, seed: str) -> Jobs:
+def written_jobs(folder: Path, copies: int, steps: int, seed: str) -> Jobs:
     """A part for each file of a folder as it is now."""
     return {
-        f"written-{path.stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}-{copies}": partial(
-            part, path, copies=copies, seed=seed
+        f"written-{path.stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}-{copies}-{steps}": partial(
+            part, path, copies=copies, steps=steps, seed=seed
         )
         for path in sorted(folder.glob("*.toml"))
     }
 
 
-def part(path: Path, *, copies: int, seed: str) -> list[Example | Rejected]:
-    """The examples of a file as they are written and with other names, and what was rejected."""
+def part(path: Path, *, copies: int, steps: int, seed: str) -> list[Example | Rejected]:
+    """The examples of a file as they are written, `copies` with other names, as many with other names and a
+    step more as `steps`, and what was rejected."""
     found: list[Example | Rejected] = []
     for request in read_requests(path):
         if reason := wrong(request):
@@ -110,7 +112,23 @@ def part(path: Path, *, copies: int, seed: str) -> list[Example | Rejected]:
             for words in request.words:
                 one = replace(request, words=(words,))
                 found += examples(renamed(one, Random(f"{name}/{words}")) if copy else one, path.stem, name)
+        for number in range(steps):
+            name = f"{seed}/extended/{request.where}/{number}"
+            for words in request.words:
+                chance = Random(f"{name}/{words}")
+                one = renamed(replace(request, words=(words,)), chance)
+                if longer := extended(one.formula, one.given, words_of(one), chance):
+                    formula, given, said = longer
+                    one = Request(formula, given, (said,), request.where)
+                    if not wrong(one):  # a step that does not fit this request is no fault of it
+                        found += examples(one, path.stem, name)
     return found
+
+
+def words_of(request: Request) -> str:
+    """The words of a request that has one wording."""
+    (words,) = request.words
+    return words
 
 
 def examples(request: Request, family: str, seed: str) -> Iterator[Example]:
@@ -188,7 +206,8 @@ def renamed(request: Request, chance: Random) -> Request:
     for name in (*(each.array for each in formula.tensors.values()), *formula.scalars):
         outputs = {each.name for each in formula.outputs}
         source = _NUMBERS if name in formula.scalars else _RESULTS if name in outputs else _ARRAYS
-        if name.lower() not in _PROSE and re.search(rf"\b{name}\b", said) and name not in names:
+        is_sign = name == "x" and re.search(r"\w x \w", said)
+        if name.lower() not in _PROSE and not is_sign and re.search(rf"\b{name}\b", said) and name not in names:
             names[name] = chance.choice([each for each in source if each not in taken] or [name])
             taken.add(names[name])
 

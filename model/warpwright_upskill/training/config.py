@@ -45,8 +45,8 @@ class Config:
     - `examples`: rows of each task to train on, evenly spaced; 0 is all of them.
     - `batch`: rows of one step, over all processes; `tokens_at_once` bounds, padding counted, what one pass holds.
     - `quantise` "nf4" keeps the frozen weights in four bits (QLoRA); `recompute` trades time for memory.
-    - `judge_every` steps `judged` held-back examples of each task are answered and judged; after `patience` times
-      without a better result training ends, and the best adapter is kept. 0 is never.
+    - `judge_every` steps `judged` held-back examples of each task are answered, `answers_at_once` side by side, and
+      judged; after `patience` times without a better result training ends, and the best adapter is kept. 0 is never.
     - `save_every` steps the run is saved, to be gone on with after an interruption.
     - `max_steps` 0 is no limit.
     """
@@ -71,6 +71,7 @@ class Config:
     judge_every: int = 0
     judged: int = 200
     answer_tokens: int = 160
+    answers_at_once: int = 512
     patience: int = 3
     save_every: int = 200
     seed: int = 0

