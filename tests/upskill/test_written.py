@@ -52,7 +52,7 @@ def test_a_request_with_a_fault_is_left_out(tmp_path: Path) -> None:
         '[[request]]\nformula = "y[i] = 2 *"\nwords = ["twice"]\n'
         '[[request]]\nformula = "y[i] = 2 * x[i]"\nwords = ["x twice"]\n'
     )
-    found = part(path, copies=1, seed="1")
+    found = part(path, copies=1, steps=0, seed="1")
     assert [isinstance(each, Example) for each in found] == [False, True, True]
 
 
@@ -64,3 +64,23 @@ def test_a_file_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(StageError):
         read_requests(path)
+
+
+def test_a_request_with_a_step_more_says_it_and_fits_its_signature(tmp_path: Path) -> None:
+    path = tmp_path / "norms.toml"
+    path.write_text(
+        '[[request]]\nformula = "y[r, c] = x[r, c] / sqrt((sum[k] x[r, k] ** 2) + eps)"\n'
+        'given = "const float* x, float* y, int rows, int cols, float eps"\n'
+        'words = ["L2-normalise each row of x, eps inside the root"]\n'
+        '[[request]]\nformula = "y[r] = sum[c] x[r, c]"\nwords = ["sum of each row"]\n',
+        encoding="utf-8",
+    )
+    found = [each for each in part(path, copies=0, steps=60, seed="1") if isinstance(each, Example)]
+    assert len({each.formula for each in found}) > 40
+    for each in found[2:]:
+        assert not wrong(Request(each.formula, each.given, (each.problem,), ""))
+        assert len(each.problem) > len("sum of each row")
+    bound = [each for each in found if "clamp" in each.formula]
+    assert bound and all(
+        "limit" in e.problem or "cl" in e.problem or "satur" in e.problem or "below" in e.problem for e in bound
+    )
