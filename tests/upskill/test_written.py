@@ -77,7 +77,7 @@ def test_a_request_with_a_step_more_says_it_and_fits_its_signature(tmp_path: Pat
     )
     found = [each for each in part(path, copies=0, steps=60, seed="1") if isinstance(each, Example)]
     assert len({each.formula for each in found}) > 40
-    for each in found[2:]:
+    for each in (each for each in found if "/extended/" in each.provenance.seed):
         assert not wrong(Request(each.formula, each.given, (each.problem,), ""))
         assert len(each.problem) > len("sum of each row")
     bound = [each for each in found if "clamp" in each.formula]
