@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from warpwright.assist.engine import Engine
 from warpwright.assist.formula_votes import MAX_TOKENS, SAMPLES, TEMPERATURE
-from warpwright.assist.weights import find_adapter
+from warpwright.assist.weights import ModelFile, find_adapter, find_model
 
 from warpwright_upskill.answers import read_answers
 from warpwright_upskill.console import fail, progress_bar, stage
@@ -70,23 +70,32 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@contextmanager
-def asked_model(spec: str | None, adapter: Path | None) -> Iterator[ModelSystem]:
-    """The base model, with an adapter or without, in an engine of its own."""
+def taught_model(spec: str | None, adapter: Path | None) -> tuple[ModelFile, Path | None] | None:
+    """The taught model and its adapter: the base with an adapter that is named or installed, else the one that comes
+    with warpwright; None where there is none."""
     base = find_base(spec)
+    if (own := adapter or find_adapter(base)) is not None:
+        return base, own
+    found = find_model(spec)
+    return (found, None) if isinstance(found, ModelFile) and found.is_taught else None
+
+
+@contextmanager
+def asked_model(model: ModelFile, adapter: Path | None, name: str) -> Iterator[ModelSystem]:
+    """A model, with an adapter or without, in an engine of its own."""
     settings = {
-        "model": base.name,
-        "model_sha256": sha256(base.path),
+        "model": model.name,
+        "model_sha256": sha256(model.path),
         "adapter_sha256": sha256(adapter) if adapter else None,
         "temperature": [0, TEMPERATURE],
         "max_tokens": MAX_TOKENS,
         "seconds": SECONDS,
         "grammar": True,
         "votes": SAMPLES,
-        "worked_examples": [] if adapter else [list(each) for each in SHOTS],
+        "worked_examples": [] if name == TAUGHT else [list(each) for each in SHOTS],
     }
-    with Engine(base, adapter) as engine:
-        yield ModelSystem(engine, TAUGHT if adapter else BASE, settings)
+    with Engine(model, adapter) as engine:
+        yield ModelSystem(engine, name, settings)
 
 
 def words_system(corpus: Path) -> WordsSystem:
@@ -215,11 +224,16 @@ def main(
     held = [each for each in known if each.split == HELD_OUT]
     plans, repairs = spread(asked_plans(held), limit), spread(asked_repairs(held), limit)
     wanted = ask or _there(model, adapter, corpus, endpoint, files)
+    local: dict[str, tuple[ModelFile, Path | None]] = {}
+    if BASE in wanted:
+        local[BASE] = find_base(model), None
     if TAUGHT in wanted:
-        adapter = adapter or find_adapter(find_base(model))
-        if adapter is None:
-            fail("There is no adapter to ask: name one with --adapter, or install one.")
-        check_is_adapter(existing_file(adapter, "`export` writes it"))
+        taught = taught_model(model, adapter)
+        if taught is None:
+            fail("There is no taught model to ask: name an adapter with --adapter, or install one.")
+        if taught[1] is not None:
+            check_is_adapter(existing_file(taught[1], "`export` writes it"))
+        local[TAUGHT] = taught
     if WORDS in wanted and corpus is None:
         fail("`words` looks for formulas in --corpus, and none is named.")
     if ENDPOINT in wanted and endpoint is None:
@@ -243,11 +257,11 @@ def main(
             results[system.name] = asked(system)
         for path, settings, texts in written:
             results[path.stem] = asked(KeptSystem(path.stem, {**settings, "sha256": sha256(path)}, texts))
-        for name in (each for each in (BASE, TAUGHT) if each in wanted):
-            with asked_model(model, adapter if name == TAUGHT else None) as local:
-                results[name] = asked(local) | _plans(local.engine, name, plans)
-                results[name] |= _repairs(from_engine(local.engine), name, repairs, worker)
-                results[name]["speed"] = measured(local.engine, "" if name == TAUGHT else worked_examples())
+        for name, found in local.items():
+            with asked_model(*found, name) as own:
+                results[name] = asked(own) | _plans(own.engine, name, plans)
+                results[name] |= _repairs(from_engine(own.engine), name, repairs, worker)
+                results[name]["speed"] = measured(own.engine, "" if name == TAUGHT else worked_examples())
         if ENDPOINT in wanted and endpoint is not None:
             key = os.environ.get(endpoint_key, "") if endpoint_key else ""
             larger = EndpointSystem(endpoint, endpoint_model, key)
@@ -288,7 +302,7 @@ def _there(
     model: str | None, adapter: Path | None, corpus: Path | None, endpoint: str | None, files: tuple[Path, ...]
 ) -> tuple[str, ...]:
     """What can be asked."""
-    taught = adapter is not None or find_adapter(find_base(model)) is not None
+    taught = taught_model(model, adapter) is not None
     found = {WORDS: corpus is not None, BASE: True, TAUGHT: taught, ENDPOINT: endpoint is not None, KEPT: bool(files)}
     return tuple(name for name, is_there in found.items() if is_there)
 

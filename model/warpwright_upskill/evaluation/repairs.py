@@ -47,7 +47,7 @@ def from_engine(engine: Engine) -> Answers:
     def answers(example: Example) -> Iterator[str]:
         rendered = render(example)
         assert rendered is not None
-        prompt = rendered.prompt if engine.adapter else REPAIR_SHOT + rendered.prompt
+        prompt = rendered.prompt if engine.is_taught else REPAIR_SHOT + rendered.prompt
         for number, temperature in enumerate(_TEMPERATURES):
             request = CompletionRequest(prompt, MAX_TOKENS, temperature, number, grammar=GRAMMAR, seconds=SECONDS)
             try:

@@ -93,8 +93,8 @@ class WordsSystem:
 
 @dataclass(frozen=True)
 class ModelSystem:
-    """The local model. Its answers are the samples of `formula_votes.formulas_for`, one by one; without an adapter it
-    is shown worked examples first."""
+    """The local model. Its answers are the samples of `formula_votes.formulas_for`, one by one; untaught it is
+    shown worked examples first."""
 
     engine: Engine
     name: str
@@ -104,7 +104,7 @@ class ModelSystem:
     def answers(self, prompt: Prompt) -> Iterator[Answer]:
         wanted = FormulaRequest(prompt.comment, prompt.given)
         asked, grammar = formula_prompt(wanted), formula_grammar(wanted)
-        text = asked if self.engine.adapter else f"{worked_examples()}{asked}"
+        text = asked if self.engine.is_taught else f"{worked_examples()}{asked}"
         number = 0
         while True:
             request = CompletionRequest(

@@ -165,6 +165,11 @@ class Engine:
         self._child: _Child | None = None
         self._last_id = 0
 
+    @property
+    def is_taught(self) -> bool:
+        """Whether it was trained on the prompts of `assist`; else it is shown worked examples."""
+        return self.adapter is not None or self.model.is_taught
+
     def __enter__(self) -> Self:
         return self
 

@@ -56,7 +56,7 @@ class Attempt:
 
 def writes_kernels(engine: Engine, goal: str) -> bool:
     """Whether a model may be asked: the embedded one for repairs alone, where it was taught them."""
-    return not engine.model.is_default or (goal == "fix" and engine.adapter is not None)
+    return not engine.model.is_default or (goal == "fix" and engine.is_taught)
 
 
 def unfit(kernel: Kernel) -> str:

@@ -46,7 +46,7 @@ def drafts(
     budget_seconds: float = BUDGET_SECONDS,
 ) -> Iterator[Draft]:
     """The model's attempts at a kernel, each different, until the budget is spent. Raises EngineError."""
-    prompt = generate_prompt(description[:LONGEST_REQUEST], () if engine.adapter else GENERATE_SHOTS)
+    prompt = generate_prompt(description[:LONGEST_REQUEST], () if engine.is_taught else GENERATE_SHOTS)
     deadline = time.monotonic() + budget_seconds
     for seed, temperature in enumerate(_TEMPERATURES):
         seconds = deadline - time.monotonic()

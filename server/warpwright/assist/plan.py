@@ -73,7 +73,7 @@ def make_plan(
     names = [name for name, _ in question.rewrites]
     completion = engine.complete(
         CompletionRequest(
-            plan_prompt(question, () if engine.adapter else nearest_shots(question, PLAN_SHOTS)),
+            plan_prompt(question, () if engine.is_taught else nearest_shots(question, PLAN_SHOTS)),
             max_tokens=MAX_TOKENS,
             grammar=plan_grammar(names),
             seconds=SECONDS,

@@ -123,7 +123,7 @@ def _changed(
     if not writes_kernels(engine, "fix") or unfit(kernel):
         return None
     progress(f"{engine.model.name} reads what is wrong", None)
-    task = Task(kernel, "fix", known=compiler_said(compiled.messages) or (flaw,), is_taught=engine.adapter is not None)
+    task = Task(kernel, "fix", known=compiler_said(compiled.messages) or (flaw,), is_taught=engine.is_taught)
     try:
         proposal = read_blocks(asking(engine, deadline, is_cancelled)(prompt(task), 0), kernel)
     except CancelledError:

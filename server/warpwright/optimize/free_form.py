@@ -58,7 +58,7 @@ def rewritten(
 
     seen: list[Attempt] = []
     ended = ""
-    task = Task(kernel, outcome.goal, wish, tuple(known), is_taught=engine.adapter is not None)
+    task = Task(kernel, outcome.goal, wish, tuple(known), is_taught=engine.is_taught)
     try:
         for attempt in attempts(task, asking(engine, deadline, is_cancelled), judge, partial(_is_gain, outcome.goal)):
             seen.append(attempt)
