@@ -23,9 +23,10 @@ def prune(source: Path, out: Path, first: int = 0) -> tuple[int, int]:
     file = read_gguf(source)
     try:
         kept = kept_tokens(file, first)
+        values, replaced = cut(file, kept)
     except GgufError as error:
         fail(str(error))
-    write_gguf(file, out, *cut(file, kept))
+    write_gguf(file, out, values, replaced)
     return len(file.tokens), len(kept)
 
 

@@ -24,8 +24,9 @@ def kept_tokens(file: GgufFile, first: int = 0) -> list[int]:
     Tokens of several characters are numbered in the order in which a tokenizer merges them, so that the first ones are
     the frequent ones. Single characters come last, and no text is written without them. Raises GgufError.
     """
-    if not file.tokens or any(name not in file.values for name in _PER_TOKEN):
-        raise GgufError(f"{file.path}: holds no vocabulary with scores; give a Gemma 3 model.")
+    kinds = file.values.get("tokenizer.ggml.token_type") or ()
+    if not file.tokens or len(kinds) != len(file.tokens):
+        raise GgufError(f"{file.path}: holds no vocabulary; give a Gemma 3 model.")
     blank = "\u2581".encode()
 
     def is_kept(number: int, text: bytes, kind: int) -> bool:
@@ -34,7 +35,6 @@ def kept_tokens(file: GgufFile, first: int = 0) -> list[int]:
         plain = text.replace(blank, b" ")
         return number < _SPECIAL or (plain.isascii() and (not first or number < first or len(plain) == 1))
 
-    kinds = file.values["tokenizer.ggml.token_type"]
     return [
         number
         for number, (text, kind) in enumerate(zip(file.tokens, kinds, strict=True))
@@ -43,7 +43,9 @@ def kept_tokens(file: GgufFile, first: int = 0) -> list[int]:
 
 
 def cut(file: GgufFile, kept: Sequence[int]) -> tuple[dict[str, bytes], dict[str, Replaced]]:
-    """Values and tensors of a file with the tokens `kept`, as `write_gguf` takes them."""
+    """Values and tensors of a file with the tokens `kept`, as `write_gguf` takes them. Raises GgufError."""
+    if any(name not in file.values for name in _PER_TOKEN):
+        raise GgufError(f"{file.path}: holds no vocabulary with scores; give a Gemma 3 model.")
     replaced: dict[str, Replaced] = {
         tensor.name: ((tensor.shape[0], len(kept)), tensor.kind, partial(_rows, file, tensor, kept))
         for tensor in file.tensors
