@@ -1,8 +1,9 @@
 """`torch-check` on operators with one silent fallback each and on sound ones: `python benchmarks/torch_fallbacks.py
-[--only NAME] [--out benchmarks/results]`.
+[--only NAME] [--jobs N] [--out benchmarks/results]`.
 
 The operators are in `torch_fallbacks/`: the same wrappers around a C++ loop and, where a GPU is, around a CUDA kernel,
-which torch's load_inline builds first. Writes torch_fallbacks_cuda.json or torch_fallbacks_cpu.json.
+which torch's load_inline builds first; `--build` does that alone, and launches nothing. Writes
+torch_fallbacks_cuda.json or torch_fallbacks_cpu.json.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import json
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from hardware import gpu_run, processor
+from warpwright.verify.harness import harness_kind, harness_python
 from warpwright.verify.torch_check import Asked, NotCheckedError, torch_check
 
 HERE = Path(__file__).parent / "torch_fallbacks"
@@ -26,19 +29,35 @@ ASKS = "import torch; print(torch.cuda.device_count() if torch.cuda.is_available
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split(":")[0])
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=86400.0, help="begin no operator later")
+    parser.add_argument("--build", action="store_true")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
+    if arguments.build:
+        kind = harness_kind()
+        command = [harness_python(), "-c", "import operators"]
+        return subprocess.run(command, cwd=HERE, env={**kind.environment, "HOME": "/tmp"}, check=False).returncode
     gpus = int(subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True, check=True).stdout)
     seeded, sound = constants(HERE / "seeded.py"), constants(HERE / "sound.py")
     left_out = set(seeded["NEED_GPU"] if not gpus else seeded["NEED_TWO_GPUS"] if gpus == 1 else ())
+    asked = [
+        (name, seeded["FOUND_BY"][name] if file == "seeded.py" else (), HERE / file)
+        for file, names in (("seeded.py", seeded["FOUND_BY"]), ("sound.py", sound["NAMES"]))
+        for name in names
+        if name not in left_out and (not arguments.only or name in arguments.only)
+    ]
+    until = time.monotonic() + arguments.seconds
     rows = []
-    for file, names in (("seeded.py", seeded["FOUND_BY"]), ("sound.py", sound["NAMES"])):
-        for name in names:
-            if name in left_out or (arguments.only and name not in arguments.only):
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(lambda each: judged(*each) if time.monotonic() < until else None, asked):
+            if row is None:
                 continue
-            wanted = seeded["FOUND_BY"][name] if file == "seeded.py" else ()
-            rows.append(judged(name, wanted, HERE / file))
-            print(f"{rows[-1]['verdict']:8} {name}: {', '.join(rows[-1]['faults']) or 'nothing'}", flush=True)
+            rows.append(row)
+            print(f"{row['verdict']:8} {row['operator']}: {', '.join(row['faults']) or 'nothing'}", flush=True)
+            if arguments.out:
+                write(arguments.out, rows, sorted(left_out), gpus)
+    left_out |= {name for name, *_ in asked} - {row["operator"] for row in rows}
     if arguments.out:
         write(arguments.out, rows, sorted(left_out), gpus)
     return int(any(each["verdict"] not in ("found", "passed") for each in rows))

@@ -18,7 +18,7 @@ def test_the_files_of_a_package() -> None:
     made = wired(SOFTMAX, "softmax", ["f32", "bf16"])
     assert sorted(made.files) == [
         "pyproject.toml", "setup.py", "softmax/__init__.py", "softmax/csrc/softmax.cu",
-        "softmax/csrc/softmax_backward.cu", "softmax/csrc/softmax_backward_operator.cpp",
+        "softmax/csrc/softmax_autograd.cpp", "softmax/csrc/softmax_backward.cu", "softmax/csrc/softmax_backward_operator.cpp",
         "softmax/csrc/softmax_operator.cpp", "tests/test_softmax.py",
     ]  # fmt: skip
     for file, text in made.files.items():
@@ -31,14 +31,14 @@ def test_the_files_of_a_package() -> None:
 def test_a_formula_without_a_derivative_has_a_stub_that_says_so() -> None:
     made = wired("y[r] = prod[c] x[r, c]", "product", [])
     assert made.no_backward == "The derivative of prod is not written."
-    module = made.files["product/__init__.py"]
-    assert 'NotImplementedError("product has no backward. The derivative of prod is not written.")' in module
-    assert "register_autograd(" in module
+    autograd = made.files["product/csrc/product_autograd.cpp"]
+    assert 'false, "product has no backward. The derivative of prod is not written.");' in autograd
     assert "gradcheck" not in made.files["tests/test_product.py"]
 
 
-def test_opcheck_and_gradcheck_take_the_python_side(tmp_path: Path) -> None:
-    """In one process for all of them."""
+@pytest.mark.slow
+def test_opcheck_and_gradcheck_take_what_autograd_is_told(tmp_path: Path) -> None:
+    """With the formulas as CPU kernels, in one process for all of them."""
     pytest.importorskip("torch")
     pytest.importorskip("numpy")
     formulas = {
@@ -46,13 +46,20 @@ def test_opcheck_and_gradcheck_take_the_python_side(tmp_path: Path) -> None:
         "rowsum": "y[r] = sum[c] x[r, c]",
         "look_up": "y[t, c] = table[ids[t], c]",
         "both": "u[i] = sin(x[i]), v[i] = u[i] * z[i]",
+        "product": "y[r] = prod[c] x[r, c]",
     }
+    headers: dict[str, None] = {}
+    sources: list[str] = []
     for name, text in formulas.items():
         made = wired(text, name, ["f64"])
         module = made.files[f"{name}/__init__.py"]
         (tmp_path / f"{name}.py").write_text(module.replace("\n_load()\n", "\n"), encoding="utf-8")
         (tmp_path / f"{name}.formula").write_text(text, encoding="utf-8")
         (tmp_path / f"{name}_backward.formula").write_text(made.backward, encoding="utf-8")
+        lines = made.files[f"{name}/csrc/{name}_autograd.cpp"].splitlines()
+        headers |= dict.fromkeys(line for line in lines if line.startswith("#include"))
+        sources += [f"namespace of_{name} {{", *(line for line in lines if line not in headers), "}"]
+    (tmp_path / "autograd.cpp").write_text("\n".join([*headers, *sources]), encoding="utf-8")
     (tmp_path / "check.py").write_text(CHECK, encoding="utf-8")
     ran = subprocess.run(
         [sys.executable, "check.py", *formulas], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -66,6 +73,7 @@ import importlib
 import sys
 from pathlib import Path
 import torch
+from torch.utils.cpp_extension import load
 from warpwright.formulas.numpy_reference import evaluate
 from warpwright.formulas.resolve import formula_of
 from warpwright.formulas.variants import in_type
@@ -88,15 +96,27 @@ def double(*shape):
     return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
 
 ARGUMENTS = {
-    "softmax": (double(3, 5), double(5), 2.0), "rowsum": (double(3, 5),),
+    "softmax": (double(3, 5), double(5), 2.0), "product": (double(3, 5),), "rowsum": (double(3, 5),),
     "look_up": (double(4, 3), torch.tensor([0, 2, 2], dtype=torch.int32)), "both": (double(4), double(4)),
 }
+load("autograd", ["autograd.cpp"], extra_cflags=["-O0"], build_directory=".", is_python_module=False)
 for name in sys.argv[1:]:
     register(name, name)
-    register(name, name + "_backward")
+    has_backward = Path(name + "_backward.formula").stat().st_size
+    if has_backward:
+        register(name, name + "_backward")
     module = importlib.import_module(name)
     args = ARGUMENTS[name]
-    torch.library.opcheck(getattr(getattr(torch.ops, name), name).default, args)
-    torch.autograd.gradcheck(getattr(module, name), args)
+    plain = tuple(each.detach() if isinstance(each, torch.Tensor) else each for each in args)
+    torch.library.opcheck(getattr(getattr(torch.ops, name), name).default, args if has_backward else plain)
+    call = getattr(module, name)
+    assert not torch.compile(call, fullgraph=True, backend="eager")(*plain)[0].requires_grad
+    if has_backward:
+        torch.autograd.gradcheck(call, args)
+    else:
+        try:
+            call(*args).sum().backward()
+        except NotImplementedError as error:
+            assert "has no backward. The derivative of prod" in str(error)
     print(name)
 """

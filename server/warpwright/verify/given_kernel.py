@@ -74,6 +74,13 @@ class Given:
         """The elements of an array, for a type of the template."""
         return _element(NAMES[kind] if self.is_open(array.name) else array.type)
 
+    def held(self, array: Array, kind: str) -> tuple[ElementType, str]:
+        """What the kernel's parameter points to, and its name: float4 also where a problem counts floats."""
+        own = next((each for each in self.kernel.parameters if operator_word(each.name) == array.name), None)
+        if own is None or self.is_open(array.name):
+            return self.element(array, kind), _bare(array.type)
+        return _element(_declared(own)), _bare(_declared(own))
+
     def number(self, scalar: Scalar, kind: str) -> str:
         """The type of a number, for a type of the template."""
         if scalar.type not in KINDS:
@@ -165,9 +172,10 @@ def _code(given: Given, name: str, formula: Formula, kind: str, match: Mapping[s
             raise NotWiredError(
                 f"{each.name} is {said[own.role]} in the formula and {said[each.role]} by {given.kernel.name}."
             )
-        if element.components > 1:
-            casts[each.name] = f"{'const ' if own.role == 'in' else ''}{_bare(each.type)}*"
-            aligned[each.name] = element.bytes
+        held, held_name = given.held(each, kind)
+        if held.components > 1:
+            casts[each.name] = f"{'const ' if own.role == 'in' else ''}{held_name}*"
+            aligned[each.name] = held.bytes
     for number in problem.scalars:
         own_kind = given.number(number, kind)
         if number.name in formula.scalars:

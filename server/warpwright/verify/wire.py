@@ -203,7 +203,7 @@ def _operator_notes(codes: Sequence[Code], asked: Asked, progress: Progress, is_
     own = torch
     if not any((folder / _NO_CUDA).exists() for folder in folders):
         own = replace(torch, flags=(*torch.flags, "-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE"))
-    source = Source(f"{asked.name}_operator.cpp", encoded(binding_text(codes, asked.name)))
+    source = Source(f"{asked.name}_operator.cpp", encoded(binding_text(codes, asked.name, is_flat=not asked.formula)))
     made = compile_operator(source, own, is_cancelled=is_cancelled)
     if made.ending is Ending.ERRORS:
         raise NotWiredError(f"The operator does not compile with torch {torch.version}: {made.reason}")

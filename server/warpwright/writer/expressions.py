@@ -143,7 +143,9 @@ class Expressions:
         if name == "~" and kind.kind == "bool":
             return f"!{self.of(args[0], UNARY)}", UNARY
         if name in ("neg", "~"):
-            return f"{'-' if name == 'neg' else '~'}{self.of(args[0], UNARY, kind)}", UNARY
+            operand = self.of(args[0], UNARY, kind)
+            sign = "-" if name == "neg" else "~"
+            return f"{sign}({operand})" if operand.startswith(sign) else f"{sign}{operand}", UNARY  # C++ has a --
         if name == "/":
             return self._quotient(args, self._met(node, wanted))
         if name in ("//", "%"):

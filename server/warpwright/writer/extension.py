@@ -36,6 +36,16 @@ DTYPES = {
 """torch's names of element types."""
 
 
+_HEADERS = (
+    "ATen/core/Tensor.h",
+    "ATen/ops/empty.h",
+    "c10/cuda/CUDAException.h",
+    "c10/cuda/CUDAGuard.h",
+    "c10/cuda/CUDAStream.h",
+)
+"""ATen/ATen.h, which has all operators, would take twice as long to compile."""
+_SIZE, _LENGTH = "{tensor}.size({place})", "{tensor}.numel()"
+"""How the extent of a tensor is read, and that of a flat one; alike in C++ and Python."""
 QUOTES = '"""'
 
 
@@ -57,25 +67,29 @@ def schema(code: Code) -> str:
         mutable = f"({chr(ord('a') + number)}!)" if each.role == "in-out" else ""
         parts.append(f"Tensor{mutable} {each.name}")
     parts += [f"SymInt {name}" for name in unread_sizes(formula)]
-    parts += [f"{_scalar(kind)[0]} {name}" for name, kind in formula.scalars.items()]
+    parts += [f"{scalar_words(kind)[0]} {name}" for name, kind in formula.scalars.items()]
     made = len(_made(formula))
     results = "Tensor" if made == 1 else f"({', '.join(['Tensor'] * made)})"
     return f"{code.name}({', '.join(parts)}) -> {results}"
 
 
-def binding_text(codes: Sequence[Code], library: str) -> str:
+def binding_text(codes: Sequence[Code], library: str, is_flat: bool = False) -> str:
     """The C++ file that registers `library::name`. All codes are one formula with other types, and their launch
-    functions have names of their own. Raises NoExtensionError."""
+    functions have names of their own. Arrays that are flat are known by their lengths alone: tensors of any shape are
+    taken for them. Raises NoExtensionError."""
     first = codes[0]
     formula = _checked(first)
     if any(schema(each).partition("(")[2] != schema(first).partition("(")[2] for each in codes):
         raise NoExtensionError("The formulas of one operator have other arguments, not only other types.")
     name = operator_name(first)
-    includes = ["ATen/ATen.h", "c10/cuda/CUDAException.h", "c10/cuda/CUDAGuard.h", "c10/cuda/CUDAStream.h"]
+    includes = [*_HEADERS]
     kinds = {t.type for code in codes for t in code.formula.tensors.values()}
     includes += [*headers_for(kinds), "algorithm", "cstdint", "torch/library.h"]
+    body = Text()
+    _function(body, codes, formula, name, is_flat)
+    includes += [f"ATen/ops/{each}.h" for each in ("empty_strided", "zeros") if f"at::{each}(" in str(body)]
     text = Text()
-    for header in includes:
+    for header in sorted(includes):
         text(f"#include <{header}>")
     text()
     for code in codes:
@@ -86,9 +100,10 @@ def binding_text(codes: Sequence[Code], library: str) -> str:
     needs_sizes = any(len(each.extents) for each in formula.inputs) and len(size_sources(formula)) < sum(
         len(each.extents) for each in formula.inputs
     )
-    text.add((_CHECK + (_CHECK_SIZE if needs_sizes else "")).strip("\n").splitlines())
+    checks = [_CHECK_FLAT, _CHECK_LENGTH] if is_flat else [_CHECK, _CHECK_SIZE]
+    text.add("".join(checks if needs_sizes else checks[:1]).strip("\n").splitlines())
     text()
-    _function(text, codes, formula, name)
+    text.add(body.lines)
     text()
     text("}  // namespace")
     text()
@@ -128,24 +143,26 @@ def python_text(codes: Sequence[Code], library: str, binary: str) -> str:
     return f"{text}\n"
 
 
-def add_fake(text: Text, codes: Sequence[Code], library: str) -> None:
+def add_fake(text: Text, codes: Sequence[Code], library: str, is_flat: bool = False) -> None:
     """The fake kernel, which tells torch.compile the shapes and types of the results, as Python."""
     formula = _checked(codes[0])
     name = operator_name(codes[0])
     text(f'@torch.library.register_fake("{library}::{name}")')
     text(f"def _{name}_shapes({', '.join(arguments_of(formula))}):")
     text.depth += 1
-    for each in formula.inputs:
+    for each in () if is_flat else formula.inputs:
         rank = len(each.extents)
         text(f'torch._check({each.name}.dim() == {rank}, lambda: "{each.name} must have {_dimensions(rank)}")')
+    read = _LENGTH if is_flat else _SIZE
     for size, (tensor, place) in size_sources(formula).items():
-        text(f"{size} = {tensor}.size({place})")
-    for test, said in _tests(formula, "{tensor}.size({place})", "{tensor}.stride({place})", _python):
+        text(f"{size} = {read.format(tensor=tensor, place=place)}")
+    for test, said in _tests(formula, read, "{tensor}.stride({place})", _python):
         text(f'torch._check({test}, lambda: "{said}")')
     made = _made(formula)
     for each in made:
         device = f"{formula.inputs[0].name}.device" if formula.inputs else '"cuda"'
-        extents = _tuple([_python(e) for e in each.extents])
+        like = _like(formula, each) if is_flat else ""
+        extents = f"{like}.shape" if like else _tuple([_python(e) for e in each.extents])
         own = gapped_strides(each.extents, each.strides)
         strides = "" if own is None else f", {_tuple([_python(e) for e in own])}"
         call = "torch.empty" if own is None else "torch.empty_strided"
@@ -166,6 +183,18 @@ void check(const at::Tensor& tensor, const char* name, int64_t dims, at::Device 
     TORCH_CHECK(tensor.is_cuda(), name, " must be on a GPU; it is on ", tensor.device(), ".");
     TORCH_CHECK(tensor.device() == device, name, " must be on ", device, "; it is on ", tensor.device(), ".");
     TORCH_CHECK(tensor.dim() == dims, name, " must have ", dims, " dimensions; it has ", tensor.dim(), ".");
+}
+"""
+_CHECK_FLAT = """
+// Refuses a tensor that the kernels cannot read, by its name.
+void check(const at::Tensor& tensor, const char* name, at::Device device) {
+    TORCH_CHECK(tensor.is_cuda(), name, " must be on a GPU; it is on ", tensor.device(), ".");
+    TORCH_CHECK(tensor.device() == device, name, " must be on ", device, "; it is on ", tensor.device(), ".");
+}
+"""
+_CHECK_LENGTH = """
+void check_size(const char* name, int64_t size, int64_t wanted) {
+    TORCH_CHECK(size == wanted, name, " must have ", wanted, " elements; it has ", size, ".");
 }
 """
 _CHECK_SIZE = """
@@ -212,8 +241,8 @@ def unread_sizes(formula: Formula) -> list[str]:
     return [name for name in formula.sizes if name not in size_sources(formula)]
 
 
-def _scalar(kind: str) -> tuple[str, str]:
-    """The type of a number in a schema and in C++."""
+def scalar_words(kind: str) -> tuple[str, str]:
+    """The type of a number in a schema and in C++. Raises NoExtensionError."""
     if TYPES[kind].kind == "complex":
         raise NoExtensionError("An operator takes no complex number: hand over its parts.")
     return {"bool": ("bool", "bool"), "integer": ("int", "int64_t")}.get(TYPES[kind].kind, ("float", "double"))
@@ -229,7 +258,8 @@ def _tests(formula: Formula, size: str, stride: str, spelled: object) -> list[tu
             if isinstance(extent, Name) and sources.get(extent.name) == (each.name, place):
                 continue
             test = f"{size.format(tensor=each.name, place=place)} == {spelled(extent)}"
-            found.append((test, f"{each.name} must have {shown(extent)} elements in dimension {place}"))
+            where = f" in dimension {place}" if size == _SIZE else ""
+            found.append((test, f"{each.name} must have {shown(extent)} elements{where}"))
         for place, own in enumerate(gapped_strides(each.extents, each.strides) or ()):
             test = f"{stride.format(tensor=each.name, place=place)} == {spelled(own)}"
             found.append((test, f"{each.name} must have the stride {shown(own)} in dimension {place}"))
@@ -276,26 +306,27 @@ def _declared(code: Code) -> list[str]:
     return lines
 
 
-def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str) -> None:
+def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str, is_flat: bool) -> None:
     made = _made(formula)
     result = {0: "void", 1: "at::Tensor"}.get(len(made), f"std::tuple<{', '.join(['at::Tensor'] * len(made))}>")
-    parameters = [f"{'const ' if e.role == 'in' else ''}at::Tensor& {e.name}" for e in formula.inputs]
+    parameters = [f"{'at::Tensor' if _is_packed(e) else 'const at::Tensor&'} {e.name}" for e in formula.inputs]
     parameters += [f"int64_t {each}" for each in unread_sizes(formula)]
-    parameters += [f"{_scalar(kind)[1]} {each}" for each, kind in formula.scalars.items()]
+    parameters += [f"{scalar_words(kind)[1]} {each}" for each, kind in formula.scalars.items()]
     for promise in formula.promises:
         text(f"// {promise}")
     text.add(listed(parameters, f"{result} {name}_operator(", ") {"))
     text.depth += 1
     first = formula.inputs[0].name
     for each in formula.inputs:
-        text(f'check({each.name}, "{each.name}", {len(each.extents)}, {first}.device());')
+        text(f'check({each.name}, "{each.name}", {"" if is_flat else f"{len(each.extents)}, "}{first}.device());')
+    read = _LENGTH if is_flat else _SIZE
     for size, (tensor, place) in size_sources(formula).items():
-        text(f"const int64_t {size} = {tensor}.size({place});")
+        text(f"const int64_t {size} = {read.format(tensor=tensor, place=place)};")
     for each in formula.inputs:
         for place, extent in enumerate(each.extents):
             if size_sources(formula).get(extent.name if isinstance(extent, Name) else "") != (each.name, place):
-                own = f"{each.name}.size({place})"
-                text(f'check_size("{each.name}", {place}, {own}, {host(extent)});')
+                own = read.format(tensor=each.name, place=place)
+                text(f'check_size("{each.name}", {"" if is_flat else f"{place}, "}{own}, {host(extent)});')
         _layout(text, each)
     text(f"const c10::cuda::CUDAGuard guard({first}.device());")
     text("const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();")
@@ -308,7 +339,7 @@ def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str) ->
         for line in listed([f"{each} &&" for each in tests[:-1]] + tests[-1:], head, ") {", 108):
             text(line.replace("&&,", "&&"))
         text.depth += 1
-        _call(text, code, made)
+        _call(text, code, made, is_flat)
         text.depth -= 1
     text("}")
     kinds = " or ".join(
@@ -324,6 +355,9 @@ def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str) ->
 
 
 def _layout(text: Text, tensor: Tensor) -> None:
+    if _is_packed(tensor):
+        text(f"{tensor.name} = {tensor.name}.contiguous();")
+        return
     strides = gapped_strides(tensor.extents, tensor.strides)
     if strides is None:
         text(f'TORCH_CHECK({tensor.name}.is_contiguous(), "{tensor.name} must be contiguous.");')
@@ -333,12 +367,23 @@ def _layout(text: Text, tensor: Tensor) -> None:
     text(f'TORCH_CHECK({" && ".join(tests)}, "{tensor.name} must have the strides {wanted}.");')
 
 
-def _call(text: Text, code: Code, made: Sequence[Tensor]) -> None:
+def _is_packed(tensor: Tensor) -> bool:
+    """Whether the operator takes the tensor with any strides, and packs it."""
+    return tensor.role == "in" and gapped_strides(tensor.extents, tensor.strides) is None
+
+
+def _like(formula: Formula, made: Tensor) -> str:
+    """The first input of as many elements as a flat result, which gets its shape."""
+    return next((each.name for each in formula.inputs if each.extents == made.extents), "")
+
+
+def _call(text: Text, code: Code, made: Sequence[Tensor], is_flat: bool) -> None:
     formula = code.formula
     first = formula.inputs[0].name
     for each in made:
         kind = SCALARS[formula.tensors[each.name].type]
-        extents = f"{{{', '.join(map(host, each.extents))}}}"
+        like = _like(formula, each) if is_flat else ""
+        extents = f"{like}.sizes()" if like else f"{{{', '.join(map(host, each.extents))}}}"
         own = gapped_strides(each.extents, each.strides)
         strides = "" if own is None else f", {{{', '.join(map(host, own))}}}"
         made_by = "zeros" if each.name in code.zeroed else "empty"

@@ -28,6 +28,14 @@ _OF_OPERATORS = frozenset(
         "blocks",
         "allowed",
         "workspace",
+        "op",
+        "below",
+        "made",
+        "kept",
+        "gradients",
+        "call_forward",
+        "call_backward",
+        "Derivative",
     }
 )
 """Names that the operator's C++ or Python uses for something else."""
