@@ -20,6 +20,8 @@ import tarfile
 import time
 from pathlib import Path
 
+from warpwright.directories import cache_dir
+
 HERE = Path(__file__).parent
 TRACE_PART, CALLS_SECONDS = 0.55, 35.0
 """The part of the time that tracing may take, and what timing calls may."""
@@ -78,6 +80,8 @@ def main() -> int:
             str(out),
         )
         done = {"trace": traced.end(), "build": max(each.end() for each in built)}
+        for lock in [*arguments.packages.rglob("lock"), *(cache_dir() / "harness" / "extensions").rglob("lock")]:
+            lock.unlink()  # torch waits for who was ended while it built
         jobs = str(max(1, cores // 2))
         rest = left() - CALLS_SECONDS
         together = [

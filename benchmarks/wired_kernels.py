@@ -87,6 +87,7 @@ def write(folder: Path, only: list[str]) -> int:
 
 def _sample(folder: Path, path: Path, formula: str) -> dict[str, Any]:
     from warpwright.facts.analyze import analyze
+    from warpwright.formulas.lexer import FormulaError
     from warpwright.progress import never_cancelled
     from warpwright.syntax.source import read_source
     from warpwright.verify.given_kernel import NotWiredError
@@ -99,7 +100,7 @@ def _sample(folder: Path, path: Path, formula: str) -> dict[str, Any]:
     for text in dict.fromkeys((formula, "")):
         try:
             made = wired_kernel(program, kernel, Asked(name, text), lambda *_: None, never_cancelled)
-        except NotWiredError as error:
+        except (NotWiredError, FormulaError) as error:
             row["refused" if not text else "not the formula"] = str(error)[:400]
             continue
         _put(folder, made.package.files, text)

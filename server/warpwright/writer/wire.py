@@ -3,7 +3,7 @@ autograd of them, the Python module that registers fake kernels, what builds it,
 
 Example: of `y[r] = sum[c] x[r, c] * w[c]` in f32 and f16 under the name `dot` it has `dot/__init__.py`,
 `dot/csrc/dot.cu`, `dot_operator.cpp`, `dot_backward.cu`, `dot_backward_operator.cpp`, `dot_autograd.cpp`, `setup.py`,
-`pyproject.toml` and `tests/test_dot.py`.
+`pyproject.toml`, `dot_inline.py` and `tests/test_dot.py`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from warpwright.writer.extension import (
     unread_sizes,
 )
 from warpwright.writer.forms import extension_codes, for_python
+from warpwright.writer.inline import inline_text
 from warpwright.writer.text import Text
 from warpwright.writer.wire_texts import (
     GRADIENTS,
@@ -104,18 +105,19 @@ def packaged(forward: Forward, name: str, text: str, types: Sequence[str]) -> Wi
     elif not _written_over(codes[0].formula):
         sources[f"{name}_autograd.cpp"] = stub_text(codes[0], name, no_backward)
     files = {f"{name}/csrc/{file}": text for file, text in sources.items()}
-    files[f"{name}/__init__.py"] = _module(name, forward, backward)
+    side = _python_side(name, forward, backward)
+    files[f"{name}/__init__.py"] = _module(name, forward, bool(backward), side)
+    if inline := inline_text(name, sources, _flags(forward), side, _example(name, codes)):
+        files[f"{name}_inline.py"] = inline
     files["setup.py"] = SETUP.format(name=name, flags=_flags(forward), sources=_listed(files))
     files["pyproject.toml"] = PYPROJECT.format(name=name.replace("_", "-"))
     files[f"tests/test_{name}.py"] = _tests(name, codes, bool(backward), types or ["f32"])
     return Wired(files, "" if back is None else back.text, no_backward)
 
 
-def _module(name: str, forward: Forward, backward: Sequence[Code]) -> str:
-    codes = forward.codes
-    formula = codes[0].formula
+def _module(name: str, forward: Forward, has_backward: bool, side: Sequence[str]) -> str:
     text = Text()
-    text(f'"""{name}: an operator of PyTorch with its fake kernel{", backward" if backward else ""} and loader."""')
+    text(f'"""{name}: an operator of PyTorch with its fake kernel{", backward" if has_backward else ""} and loader."""')
     text()
     text("from pathlib import Path")
     text()
@@ -125,6 +127,15 @@ def _module(name: str, forward: Forward, backward: Sequence[Code]) -> str:
     text.add(LOADER.format(name=name, flags=_flags(forward)).strip("\n").splitlines())
     text()
     text()
+    text.add(side)
+    return f"{text}\n"
+
+
+def _python_side(name: str, forward: Forward, backward: Sequence[Code]) -> list[str]:
+    """What torch is told from Python, and what users call."""
+    codes = forward.codes
+    formula = codes[0].formula
+    text = Text()
     add_fake(text, codes, name, forward.is_flat)
     if backward:
         text()
@@ -136,7 +147,7 @@ def _module(name: str, forward: Forward, backward: Sequence[Code]) -> str:
     text()
     text()
     text.add(_function(name, forward))
-    return f"{text}\n"
+    return text.lines
 
 
 def _function(name: str, forward: Forward) -> list[str]:
@@ -161,25 +172,46 @@ def _written_over(formula: Formula) -> list[str]:
     return [each.name for each in formula.inputs if each.role == "in-out"]
 
 
-def _tests(name: str, codes: Sequence[Code], has_backward: bool, types: Sequence[str]) -> str:
+def _example(name: str, codes: Sequence[Code]) -> list[str]:
+    """One call at small sizes."""
+    sizes, makers = _sizes(codes[0].formula), _makers(codes, f"torch.{_first_type(codes)}")
+    given = [f"{', '.join(sizes)} = {', '.join(map(str, sizes.values()))}"] if sizes else []
+    return [*given, f"print({name}(", *(f"    {each}," for each in makers), "))"]
+
+
+def _first_type(codes: Sequence[Code]) -> str:
+    return next((DTYPES[e.type] for e in codes[0].formula.inputs if TYPES[e.type].is_float), "float32")
+
+
+def _sizes(formula: Formula) -> dict[str, int]:
+    """Small ones that differ."""
+    return {size: TEST_EXTENT + number for number, size in enumerate(formula.sizes)}
+
+
+def _makers(codes: Sequence[Code], dtype: str) -> list[str]:
+    """The arguments of a call as Python: `dtype` is the type of what changes with it."""
     formula = codes[0].formula
-    sizes = {size: TEST_EXTENT + number for number, size in enumerate(formula.sizes)}
+    drawn = draws_of(formula, _sizes(formula))
     makers = []
-    drawn = draws_of(formula, sizes)
     for each in formula.inputs:
         extents = ", ".join(shown(extent) for extent in each.extents)
         shape = f"({extents}{',' if len(each.extents) == 1 else ''})"
         kind = each.type
         if TYPES[kind].is_float:
-            cast = "dtype" if len(codes) > 1 and len({c.formula.tensors[each.name].type for c in codes}) > 1 else ""
+            changes = len({code.formula.tensors[each.name].type for code in codes}) > 1
             made = f'torch.randn({shape}, device="cuda")'
             if (draw := drawn.get(each.name)) and draw.kind in ("between", "apart") and draw.low > 0:
                 made = f'({draw.low} + {draw.high - draw.low} * torch.rand({shape}, device="cuda"))'
-            makers.append(f"{made}.to({cast or f'torch.{DTYPES[kind]}'})")
+            makers.append(f"{made}.to({dtype if changes else f'torch.{DTYPES[kind]}'})")
         else:
             makers.append(f'torch.zeros({shape}, device="cuda", dtype=torch.{DTYPES[kind]})')
     makers += unread_sizes(formula)
-    makers += ["1" if TYPES[kind].kind == "integer" else "0.5" for kind in formula.scalars.values()]
+    return makers + ["1" if TYPES[kind].kind == "integer" else "0.5" for kind in formula.scalars.values()]
+
+
+def _tests(name: str, codes: Sequence[Code], has_backward: bool, types: Sequence[str]) -> str:
+    formula = codes[0].formula
+    sizes, makers = _sizes(formula), _makers(codes, "dtype")
     names = ", ".join(sizes)
     given = ", ".join(str(size) for size in sizes.values())
     large = ", ".join(str(each) for each in _large(formula))
