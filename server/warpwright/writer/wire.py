@@ -215,7 +215,9 @@ def _tests(name: str, codes: Sequence[Code], has_backward: bool, types: Sequence
     names = ", ".join(sizes)
     given = ", ".join(str(size) for size in sizes.values())
     large = ", ".join(str(each) for each in _large(formula))
-    empty = ", ".join("0" for _ in sizes)
+    none = dict.fromkeys(sizes, 0)
+    has_empty = all(at_sizes(extent, none) >= 0 for each in formula.tensors.values() for extent in each.extents)
+    empty = ", ".join("0" if has_empty else "1" for _ in sizes)
     is_smooth = any(TYPES[each.type].is_float for each in formula.inputs)
     check = GRADIENTS if has_backward else NO_GRADIENTS if is_smooth else ""
     layouts = any(len(each.extents) > 1 and each.strides is None for each in formula.inputs)
