@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from support.findings import program
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._launched import block_of_all_launches
+from warpwright.rewrites._movable import unmovable
 
 LAUNCHED = "__global__ void k(int *a) { a[threadIdx.x] = 1; }\nvoid run(int *a) { k<<<4, 64>>>(a); }\n"
 

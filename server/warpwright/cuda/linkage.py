@@ -13,10 +13,7 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from warpwright.syntax.nodes import ancestors, descendants
-from warpwright.syntax.source import Source
-
-HEADERS = (".h", ".hh", ".hpp", ".cuh", ".inl", ".inc")
-"""How the names of files end that others include."""
+from warpwright.syntax.source import HEADERS, Source
 
 
 def is_header(source: Source) -> bool:

@@ -9,12 +9,10 @@ from typing import Literal
 from tree_sitter import Node
 
 from warpwright.cuda.walks import nodes_below
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, uncommented
 from warpwright.syntax.source import Source
 
 Relation = Literal["<", "<=", ">", ">=", "!=", ""]
-
-LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 
 
 @dataclass(frozen=True, slots=True)

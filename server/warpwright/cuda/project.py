@@ -17,10 +17,10 @@ from warpwright.cuda.sites import launch_sites
 from warpwright.files import read_file
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants
-from warpwright.syntax.source import Source
+from warpwright.syntax.source import HEADERS, Source
 from warpwright.syntax.stamp import Stamp, stamp_of
 
-SUFFIXES = frozenset({".cu", ".cuh", ".cpp", ".cc", ".cxx", ".h", ".hpp", ".hh", ".inl"})
+SUFFIXES = frozenset({".cu", ".cpp", ".cc", ".cxx", *HEADERS})
 ROOTS = (".git", "warpwright.toml", "compile_commands.json", "pyproject.toml", "CMakeLists.txt")
 """What the folder of a project has."""
 

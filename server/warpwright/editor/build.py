@@ -8,12 +8,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from warpwright.facts.resources import KernelResources
+from warpwright.syntax.source import HEADERS
 
 if TYPE_CHECKING:
     from warpwright.toolchain.machine_lines import MachineLines
-
-HEADERS = frozenset({".cuh", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc", ".ipp", ".tpp"})
-"""Files that are compiled with what includes them, and not alone: what they lack there they would lack in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +41,5 @@ def build_of(answer: Mapping[str, Any], text: bytes) -> Build:
 
 
 def is_compiled(path: str) -> bool:
+    """Whether a file is compiled alone: a header is with what includes it; what it lacks alone it lacks in vain."""
     return PurePath(path).suffix.lower() not in HEADERS

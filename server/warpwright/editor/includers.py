@@ -12,10 +12,9 @@ from pathlib import Path
 
 from warpwright.files import read_start
 from warpwright.syntax.encoding import shown_bytes
-from warpwright.syntax.source import Source, SourceError, is_file, read_source
+from warpwright.syntax.source import HEADERS, Source, SourceError, is_file, read_source
 from warpwright.syntax.stamp import Stamp, stamp_of
 
-SUFFIXES = (".cuh", ".h", ".hpp", ".hh", ".inl", ".cu")
 _DEVICE_CODE = (b"__global__", b"__device__")
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _BESIDE = ("src", "source", "csrc", "kernels")
@@ -29,7 +28,11 @@ def includer_of(part: Source, opened: Mapping[str, Source]) -> Source | None:
     """A .cu file that includes a file with device code: one of those `opened`, by path, else one in its folder, the
     folder above it, or `src` and the like beside it. None where there is none."""
     path = Path(part.path)
-    if path.suffix not in SUFFIXES or not path.is_absolute() or not any(word in part.data for word in _DEVICE_CODE):
+    if (
+        path.suffix not in (*HEADERS, ".cu")
+        or not path.is_absolute()
+        or not any(word in part.data for word in _DEVICE_CODE)
+    ):
         return None
     for name, source in opened.items():
         if name.endswith(".cu") and name != part.path and _names(path, _included(source.data[:_MOST_BYTES])):

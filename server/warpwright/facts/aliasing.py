@@ -17,10 +17,9 @@ from tree_sitter import Node
 from warpwright.cuda import overlap as cuda
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
-from warpwright.syntax.nodes import ancestors, descendants, node_at, parameters_of
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, node_at, parameters_of
 from warpwright.syntax.source import Source, Span
 
-LOOPS = ("for_statement", "while_statement", "do_statement")
 _RESTRICT = re.compile("restrict", re.IGNORECASE)
 _READ_ONLY_LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv")
 

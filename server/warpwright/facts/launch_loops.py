@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, uncommented
+from warpwright.syntax.nodes import LOOPS, descendants, enclosing, launch_configuration, uncommented
 from warpwright.syntax.source import Source
 
 STEP_WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*")
 """A variable, or a member of one, in a factor of a step."""
-LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _ASKS = re.compile(r"[\w.>-]+(?:\.|->)(?:data|data_ptr|get|size|rows|cols)(?:<\w+>)?\(\)")
 """Calls that give the same each time: `x.data()`, and not `next()`."""
 MOST_ROWS = 65535

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpwright.cuda.walks import nodes_below
-from warpwright.syntax.nodes import walk
+from warpwright.syntax.nodes import LOOPS, walk
 from warpwright.syntax.source import Source
 
 _LOOKING = {"binary_expression": ("<", "<=", ">", ">=", "==", "!="), "unary_expression": ("!", "~")}
 """What looks at a value, by the type of the expression."""
-_LOOPS = ("for_statement", "while_statement", "do_statement")
 
 
 def guarded_arrays(source: Source, function: Node, names: frozenset[str]) -> tuple[str, ...]:
@@ -51,7 +50,7 @@ def _conditions(source: Source, function: Node) -> Iterator[Node]:
     heads = [
         (head.start_byte, head.end_byte)
         for loop in walk(function)
-        if loop.type in _LOOPS and (head := loop.child_by_field_name("condition")) is not None
+        if loop.type in LOOPS and (head := loop.child_by_field_name("condition")) is not None
     ]
     for node in walk(function):
         operators = _LOOKING.get(node.type)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._arrays import takes_values
@@ -16,7 +15,7 @@ from warpwright.rewrites._indices import Polynomial
 from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._names import reached_names
 from warpwright.rewrites._thread_numbers import WARP_LEVEL, calls_by_number
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import BREAKABLE, LOOPS, ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _VALUES = ("identifier", "field_expression")
@@ -240,7 +239,7 @@ def _declared_around(source: Source, loop: Node) -> set[str]:
 
 def _leaves_inner(jump: Node, loop: Node) -> bool:
     """Whether a `break` leaves a loop or `switch` within the loop."""
-    return enclosing(jump, *LOOPS, "for_range_loop", "switch_statement") != loop
+    return enclosing(jump, *BREAKABLE) != loop
 
 
 def _at_the_end(chunk: Chunk, jump: Node) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import TypeVar
 
 from tree_sitter import Node
 
@@ -14,6 +15,7 @@ from warpwright.syntax.code import code_in
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, uncommented
 from warpwright.syntax.source import Source, Span
 
+T = TypeVar("T")
 STATEMENTS = frozenset(
     {
         "if_statement",
@@ -30,6 +32,13 @@ STATEMENTS = frozenset(
 
 class NoMatchError(Exception):
     """The text is not the pattern; the message is the reason for the user."""
+
+
+def matched(found: T | str) -> T:
+    """What was found. Raises NoMatchError with the reason where that was found instead."""
+    if isinstance(found, str):
+        raise NoMatchError(found)
+    return found
 
 
 def body(kernel: Kernel) -> Node | None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
-from warpwright.syntax.nodes import ancestors, descendants, enclosing
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, enclosing
 
 _CONDITIONAL = ("if_statement", "switch_statement", "conditional_expression")
 

@@ -15,7 +15,7 @@ from warpwright.rewrites._locals import changed_names, declared_names, locals_of
 from warpwright.rewrites._loops import loop_start
 from warpwright.rewrites._threads import TIES, builtin_call
 from warpwright.syntax.encoding import encoded
-from warpwright.syntax.nodes import declared_name, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import BREAKABLE, declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _DEEPEST = 6
@@ -74,7 +74,7 @@ def counted_walk(kernel: Kernel, node: Node) -> CountedWalk:
         raise NoMatchError(f"The loop at line {line} does not count {name} towards its bound.")
     _require_steady(kernel, node, body, name, (start, right))
     for jump in descendants(body, "break_statement", "return_statement"):
-        around = enclosing(jump, "for_statement", "while_statement", "do_statement", "switch_statement")
+        around = enclosing(jump, *BREAKABLE)
         if jump.type == "return_statement" or around == node:
             raise NoMatchError(f"The loop ends early at line {line_of(source, jump)}.")
     if tied := TIES.search(source.node_code(body)):

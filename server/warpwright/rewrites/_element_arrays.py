@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import AccessKind, Kernel, Parameter, Space
 from warpwright.rewrites._arrays import takes_values
 from warpwright.rewrites._code import body, names, squeezed
 from warpwright.rewrites._elementwise import Elements, declared_in
 from warpwright.rewrites._locals import is_template_type
 from warpwright.rewrites._templates import is_launched_alike, launched_beside_structures
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 ELEMENT_SIZES = {
@@ -30,7 +29,7 @@ _VECTORS = {("float", 16): "float4", ("float", 8): "float2", ("int", 16): "int4"
             ("double", 16): "double2"}  # fmt: skip
 _NUMBERS = (1, 2, 4, 8)
 _BY_BYTES = {16: "uint4", 8: "uint2", 4: "unsigned int", 2: "unsigned short"}
-_CONDITIONS = ("if_statement", "switch_statement", "conditional_expression", *LOOPS, "for_range_loop")
+_CONDITIONS = ("if_statement", "switch_statement", "conditional_expression", *LOOPS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,10 @@ from warpwright.rewrites._locals import changed_names
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
+from warpwright.syntax.nodes import BREAKABLE, ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source
 
 _PLACE = re.compile(r"\b(?:threadIdx|blockDim|gridDim)\b|\bblockIdx\s*(?!\s*\.\s*z\b)")
-_LOOPS = ("for_statement", "while_statement", "do_statement", "switch_statement", "for_range_loop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,7 @@ def require_repeatable(source: Source, statements: Iterable[Node]) -> None:
     """A `return` among the statements leaves them, and no loop, so that a `continue` can stand in its place."""
     for statement in statements:
         for leave in descendants(statement, "return_statement"):
-            if uncommented(leave) or any(n.type in _LOOPS for n in _up_to(leave, statement)):
+            if uncommented(leave) or any(n.type in BREAKABLE for n in _up_to(leave, statement)):
                 raise NoMatchError(f"Threads may leave a loop at line {line_of(source, leave)}.")
 
 

@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, called_name, squeezed
+from warpwright.rewrites._code import NoMatchError, called_name, matched, squeezed
 from warpwright.rewrites._early import is_integer_text
 from warpwright.rewrites._guards import Condition, Guard, guard_of
 from warpwright.rewrites._layout import free_name, line_of, reindented
@@ -43,9 +43,7 @@ class Entry:
 def entry_of(kernel: Kernel, block: Node, loop: Node) -> Entry:
     """How all threads of a block come to a loop of a kernel. Raises NoMatchError with the reason where they cannot."""
     source = kernel.source
-    guard = guard_of(source, block, loop)
-    if isinstance(guard, str):
-        raise NoMatchError(guard)
+    guard = matched(guard_of(source, block, loop))
     if not guard.conditions:
         return Entry("", (), (), "", source.line_indent(loop.start_byte))
     if len(guard.early) > 1:

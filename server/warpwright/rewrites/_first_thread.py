@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import NoMatchError, squeezed
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._row_loop import targets
 from warpwright.rewrites._threads import unfit_call
-from warpwright.syntax.nodes import ancestors, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, uncommented
 from warpwright.syntax.source import Source
 
 

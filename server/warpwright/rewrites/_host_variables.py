@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from tree_sitter import Node
 
 from warpwright.facts.host_scopes import read_definitions, written_names
-from warpwright.syntax.nodes import descendants, enclosing, node_at
+from warpwright.syntax.nodes import LOOPS, descendants, enclosing, node_at
 from warpwright.syntax.source import Source
 
-_OUT_OF_ORDER = ("for_statement", "while_statement", "do_statement", "for_range_loop", "lambda_expression")
+_OUT_OF_ORDER = (*LOOPS, "lambda_expression")
 
 
 def symbol_at(source: Source, node: Node, text: str, words: Sequence[str]) -> str | None:

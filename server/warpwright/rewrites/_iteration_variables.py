@@ -6,10 +6,9 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import names
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 

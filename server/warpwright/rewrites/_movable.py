@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from warpwright.cuda.linkage import is_header
 from warpwright.facts.aliasing import has_volatile
-from warpwright.facts.model import Basis, Dim3, Kernel
-from warpwright.rewrites._code import body, host_launches, in_macro, macros_naming, unseen_launch
+from warpwright.facts.model import Kernel
+from warpwright.rewrites._code import body, host_launches, in_macro, macros_naming
 from warpwright.syntax.nodes import ancestors, declared_name, descendants, launch_configuration, node_at
 from warpwright.syntax.source import Source
 
@@ -82,35 +81,6 @@ def hidden_by(source: Source, text: str) -> str:
     """The first macro of the file in a text that stands for more than a value; empty for none."""
     used = set(re.findall(r"[A-Za-z_]\w*", text))
     return next((macro for macro in macros_naming(source, _HIDES) if macro in used), "")
-
-
-def block_of_all_launches(kernel: Kernel) -> Dim3 | str:
-    """The block that every launch has, or the reason why that is not certain.
-
-    All launches have to be found: the kernel is named by nothing but launches, and does not stand in a header.
-    """
-    shape = block_of_launches_in_sight(kernel)
-    if not isinstance(shape, str) and is_header(kernel.source):
-        return f"{kernel.name} stands in a header, so not all of its launches are found."
-    return shape
-
-
-def block_of_launches_in_sight(kernel: Kernel) -> Dim3 | str:
-    """The same, where a kernel in a header may have other launches: who asks says what is assumed of them."""
-    launches = host_launches(kernel)
-    if not launches:
-        return f"No launch of {kernel.name} is found, and the new code fits one shape of block."
-    if reason := unseen_launch(kernel):
-        return reason
-    shapes: set[Dim3] = set()
-    for launch in launches:
-        x, y, z = launch.block
-        if launch.basis is not Basis.EXACT or x is None or y is None or z is None:
-            return f"The block of the launch at {launch.source} is not known from the text."
-        shapes.add((x, y, z))
-    if len(shapes) > 1:
-        return f"{kernel.name} is launched with blocks of different shapes."
-    return shapes.pop()
 
 
 def block_by_directive(kernel: Kernel) -> str:

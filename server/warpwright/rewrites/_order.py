@@ -16,13 +16,12 @@ from warpwright.facts.model import Basis, Divergence, Kernel, Race
 from warpwright.rewrites._code import called_name, in_macro
 from warpwright.rewrites._layout import after_statement, before_statement, free_name
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, node_at, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, enclosing, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 MOST_WAITS = 12
 WAIT = "/*wait*/"
 """What stands for a wait until it is known which."""
-_LOOPS = ("for_statement", "while_statement", "do_statement")
 
 
 def races_of_blocks(kernel: Kernel) -> list[Race]:
@@ -122,7 +121,7 @@ def _places(kernel: Kernel, race: Race) -> Iterator[Sequence[TextEdit]]:
         yield [before_statement(source, max(one, two, key=lambda node: node.start_byte), [WAIT])]
     elif race.turns is None and (edit := _parted(kernel, race, one, write, other)) is not None:
         yield [edit]
-    for loop in (a for a in ancestors(write) if a.type in _LOOPS and _holds(a, other)):
+    for loop in (a for a in ancestors(write) if a.type in LOOPS and _holds(a, other)):
         inside = loop.child_by_field_name("body")
         if inside is not None and inside.type == "compound_statement" and uncommented(inside):
             yield [after_statement(source, uncommented(inside)[-1], [WAIT])]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.launch_loops import LOOPS, loop_around
+from warpwright.facts.launch_loops import loop_around
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
@@ -29,6 +29,7 @@ from warpwright.rewrites._error_checks import is_extension
 from warpwright.rewrites._grids import call_of
 from warpwright.rewrites._layout import line_of
 from warpwright.syntax.nodes import (
+    LOOPS,
     ancestors,
     declared_name,
     descendants,

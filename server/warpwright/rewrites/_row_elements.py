@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, names, squeezed
@@ -17,7 +16,7 @@ from warpwright.rewrites._guarded_work import GuardedWork, guarded_work, uses
 from warpwright.rewrites._indices import Indices, Polynomial, combined, indices_of, symbols
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import locals_of
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import LOOPS, descendants, uncommented
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def row_work(kernel: Kernel, block: Node) -> Row:
         )
         if any(part is not None and uses(source, part, column) for part in header):
             raise NoMatchError(f"The loop at line {line_of(source, found.work[0])} goes over the elements of a row.")
-        for inner in (n for s in work for n in descendants(s, *LOOPS, "for_range_loop")):
+        for inner in (n for s in work for n in descendants(s, *LOOPS)):
             raise NoMatchError(
                 f"Nothing to gain: the time of an element goes into its loop at line {line_of(source, inner)}."
             )

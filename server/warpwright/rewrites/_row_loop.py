@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from warpwright.cuda.numbers import number_at
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import WARP, AccessKind, Kernel, Space
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import Update, is_idempotent, is_neutral, match_update, shuffled_type
@@ -19,7 +18,7 @@ from warpwright.rewrites._iteration_variables import own_variables, set_anew, vi
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import is_floating, locals_of
 from warpwright.rewrites._threads import NUMBERS
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import BREAKABLE, LOOPS, ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 Accumulated = dict[str, tuple[str, str, CType]]
@@ -103,7 +102,7 @@ def step_loop(kernel: Kernel, node: Node, least: int = WARP) -> RowLoop:
     if step in changed:
         raise NoMatchError(f"The loop at line {line} changes {step} in its body.")
     for jump in descendants(inside, "break_statement", "return_statement"):
-        around = enclosing(jump, "for_statement", "while_statement", "do_statement", "switch_statement")
+        around = enclosing(jump, *BREAKABLE)
         if jump.type == "return_statement" or around == node:
             raise NoMatchError(f"The loop ends early at line {line_of(source, jump)}.")
     return RowLoop(node, step, initial, update, ())

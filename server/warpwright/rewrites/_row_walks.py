@@ -22,12 +22,11 @@ from warpwright.rewrites._loops import loop_start
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._row_stores import led_to
 from warpwright.rewrites._uniform import is_even_loop, is_uniform
-from warpwright.syntax.nodes import ancestors, declared_name, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import BREAKABLE, LOOPS, ancestors, declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _STEP = r"{0}\+\+|\+\+{0}|{0}\+=1|{0}={0}\+1"
 _JUMPS = ("break_statement", "return_statement", "continue_statement")
-_LOOPS = ("for_statement", "while_statement", "do_statement", "switch_statement", "for_range_loop")
 _ALWAYS = frozenset(
     {
         "expression_statement", "declaration", "init_declarator", "assignment_expression", "binary_expression",
@@ -88,8 +87,8 @@ def row_walk(indices: Indices, node: Node, arrays: Collection[str]) -> RowWalk:
     if not less or left is None or bound is None or source.node_text(left) != step:
         raise NoMatchError(f"The loop at line {line} does not run while {step} is less than a bound.")
     for jump in descendants(inside, *_JUMPS):
-        around = enclosing(jump, *_LOOPS)
-        own = around == node or (jump.type == "continue_statement" and enclosing(jump, *_LOOPS[:3]) == node)
+        around = enclosing(jump, *BREAKABLE)
+        own = around == node or (jump.type == "continue_statement" and enclosing(jump, *LOOPS) == node)
         if jump.type == "return_statement" or own:
             raise NoMatchError(
                 f"An iteration of the loop at line {line} may end early, at line {line_of(source, jump)}."
@@ -285,7 +284,7 @@ def _leaving(loop: Node) -> Iterator[Node]:
     """What ends an iteration of a loop early."""
     inside = loop.child_by_field_name("body")
     for jump in descendants(inside, *_JUMPS) if inside is not None else ():
-        around = enclosing(jump, *_LOOPS)
+        around = enclosing(jump, *BREAKABLE)
         if around == loop or (around is not None and around.type == "switch_statement"):
             yield jump
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import Basis, Kernel
 from warpwright.rewrites._code import body, host_launches, in_macro
 from warpwright.rewrites._elementwise import Elements, declares, initial_value, inner_statements
 from warpwright.rewrites._formulas import Values, formula, holds
-from warpwright.syntax.nodes import descendants, enclosing, uncommented
+from warpwright.syntax.nodes import LOOPS, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _BLOCK, _SIZE, _THREAD, _GRID = "blockIdx.x", "blockDim.x", "threadIdx.x", "gridDim.x"
@@ -96,7 +95,7 @@ def not_all_elements(kernel: Kernel, elements: Elements) -> str:
     if not all(holds(is_whole, frozenset(symbols), size) for size in sizes or [{}]):
         return reason
     for jump in (n for s in elements.work for n in descendants(s, "continue_statement", "break_statement")):
-        around = enclosing(jump, *LOOPS, "for_range_loop", *(("switch_statement",) if jump.type[0] == "b" else ()))
+        around = enclosing(jump, *LOOPS, *(("switch_statement",) if jump.type[0] == "b" else ()))
         if around == loop:
             line = source.position(jump.start_byte)[0]
             return f"`{source.node_text(jump)}` at line {line} leaves the work on an element before its end."

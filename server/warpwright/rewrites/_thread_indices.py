@@ -8,10 +8,9 @@ from itertools import product
 
 from tree_sitter import Node
 
-from warpwright.cuda.linkage import is_header
 from warpwright.cuda.numbers import file_constants, integer, integer_operation
-from warpwright.facts.model import Basis, Dim3, Kernel
-from warpwright.rewrites._code import host_launches, macro_texts, unseen_launch
+from warpwright.facts.model import Dim3
+from warpwright.rewrites._code import macro_texts
 from warpwright.rewrites._names import assignments
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
@@ -20,24 +19,6 @@ _NO_INDEX = re.compile(r"\b(?:char|short|bool|float|double|half|u?int(?:8|16)_t|
 """Types that an index may not fit into."""
 _DEPTH = 16
 """How many variables deep an index is followed."""
-
-
-def launched_blocks(kernel: Kernel) -> list[Dim3] | str:
-    """The block shapes of every launch, each once; a reason where they are not all known."""
-    launches = host_launches(kernel)
-    if not launches:
-        return f"No launch of {kernel.name} is found, so which threads a block has is not known."
-    if is_header(kernel.source):
-        return f"{kernel.name} is in a header, so other files may launch it with other blocks."
-    if reason := unseen_launch(kernel):
-        return reason
-    shapes: dict[Dim3, None] = {}
-    for launch in launches:
-        x, y, z = launch.block
-        if launch.basis is not Basis.EXACT or x is None or y is None or z is None:
-            return f"The block of the launch at {launch.source} is not known from the text."
-        shapes[x, y, z] = None
-    return list(shapes)
 
 
 def threads_of(shape: Dim3) -> Iterator[Dim3]:

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from tree_sitter import Node
 
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
-from warpwright.facts.model import WARP, Basis, Kernel, Launch
-from warpwright.rewrites._code import called_name, callees_of, host_launches, macro_texts, macros_of, unseen_launch
+from warpwright.facts.model import WARP, Kernel, Launch
+from warpwright.rewrites._code import called_name, callees_of, macro_texts, macros_of
 from warpwright.rewrites._grids import is_shape
+from warpwright.rewrites._launched import flat_block_of, found_launches
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_names
 from warpwright.syntax.edits import TextEdit
@@ -110,21 +111,15 @@ def _unfit_function(
 def whole_warps(kernel: Kernel) -> list[Launch] | str:
     """The launches of a kernel if all are in this file with one-dimensional blocks of whole warps, or the reason why
     not."""
-    if reason := unseen_launch(kernel):
-        return reason
-    launches = host_launches(kernel)
-    if not launches:
-        return f"No launch of {kernel.name} is in this file, and its grid or block decides."
-    for launch in launches:
+    launches = found_launches(kernel)
+    for launch in launches if not isinstance(launches, str) else ():
         if launch.span is None or launch.span.source is not kernel.source:
             return f"{kernel.name} is launched at {launch.source}, in another file than the kernel's."
-        x, y, z = launch.block
-        if launch.basis is not Basis.EXACT or x is None:
-            return f"The block of the launch at {launch.source} is not known from the text."
-        if (y, z) != (1, 1):
-            return f"The block at {launch.source} has more than one dimension."
-        if x % WARP:
-            return f"The block at {launch.source} has {x} threads, which is not a multiple of {WARP}."
+        threads = flat_block_of(launch)
+        if isinstance(threads, str):
+            return threads
+        if threads % WARP:
+            return f"The block at {launch.source} has {threads} threads, which is not a multiple of {WARP}."
     return launches
 
 

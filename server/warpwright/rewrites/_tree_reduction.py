@@ -12,7 +12,7 @@ from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, 
 from warpwright.rewrites._interleaved import is_thread_number
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._uniform import is_uniform
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _NUMBER_TYPE = re.compile(
@@ -57,7 +57,7 @@ def _is_for_all(kernel: Kernel, variables: Locals, branch: Node) -> bool:
 
 
 def _is_loop(node: Node) -> bool:
-    return node.type in ("for_statement", "while_statement", "do_statement")
+    return node.type in LOOPS
 
 
 def require_reorderable(kernel: Kernel, array: str) -> None:
@@ -80,7 +80,7 @@ def require_reorderable(kernel: Kernel, array: str) -> None:
 def require_unread(kernel: Kernel, loop: Node, array: str) -> None:
     """Nothing but element 0 is read where the loop has run, until the threads have filled the array again."""
     block = body(kernel)
-    around = [n for n in ancestors(loop) if n.type in ("for_statement", "while_statement", "do_statement")]
+    around = [n for n in ancestors(loop) if n.type in LOOPS]
     first = around[-1].start_byte if around else loop.end_byte
     filled = _filled_before(kernel, loop, array)
     again = _filled_behind(kernel, loop, array)

@@ -17,7 +17,7 @@ from warpwright.rewrites._locals import changed_names, declared_names, is_templa
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._templates import launched_beside_structures
 from warpwright.rewrites._threads import unfit_call
-from warpwright.syntax.nodes import declared_name, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import LOOPS, declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 
@@ -100,8 +100,7 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
 
 def _first_skip(walk: CountedWalk) -> int:
     """Where an iteration may go on with the next; the end of the loop where none does."""
-    loops = ("for_statement", "while_statement", "do_statement")
-    skips = (n for n in descendants(walk.body, "continue_statement") if enclosing(n, *loops) == walk.node)
+    skips = (n for n in descendants(walk.body, "continue_statement") if enclosing(n, *LOOPS) == walk.node)
     return min((n.start_byte for n in skips), default=walk.node.end_byte)
 
 

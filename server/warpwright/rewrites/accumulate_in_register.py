@@ -53,7 +53,6 @@ import re
 from tree_sitter import Node
 
 from warpwright.cuda.numbers import number_at
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
@@ -75,7 +74,7 @@ from warpwright.rewrites._row_loop import targets
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, enclosing, uncommented
+from warpwright.syntax.nodes import LOOPS, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "accumulate-in-register"

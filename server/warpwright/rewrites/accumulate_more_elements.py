@@ -61,10 +61,9 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._accumulate import is_exact
-from warpwright.rewrites._code import NoMatchError, body, called_name, macros_naming, names, overlaps
+from warpwright.rewrites._code import NoMatchError, body, called_name, macros_naming, matched, names, overlaps
 from warpwright.rewrites._elementwise import (
     Elements,
     declares,
@@ -75,6 +74,7 @@ from warpwright.rewrites._elementwise import (
 )
 from warpwright.rewrites._first_thread import conjuncts
 from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, uncovered
+from warpwright.rewrites._launched import in_header
 from warpwright.rewrites._layout import indent_unit, line_of
 from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._linear_tail import ATOMIC_OPERATIONS, Tail
@@ -140,8 +140,8 @@ def _rewrite(kernel: Kernel, block: Node, elements: Elements, others: list[Node]
     source = kernel.source
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
-    if is_header(source):
-        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are found.")
+    if reason := in_header(kernel):
+        raise NoMatchError(reason)
     then = elements.guard.child_by_field_name("consequence") or elements.guard
     if reason := unfit_call(kernel, elements.guard):
         raise NoMatchError(reason)
@@ -204,9 +204,7 @@ def _require_index_alone(kernel: Kernel, block: Node, elements: Elements) -> Non
 
 
 def _launch_edits(kernel: Kernel, elements: Elements) -> list[TextEdit]:
-    launches = launches_in_sight(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(launches_in_sight(kernel))
     if reason := not_the_thread(kernel, elements, launches):
         raise NoMatchError(reason)
     edits: list[TextEdit] = []
@@ -219,9 +217,7 @@ def _launch_edits(kernel: Kernel, elements: Elements) -> list[TextEdit]:
             raise NoMatchError(
                 f"Nothing to gain: the {int(known)} blocks at {launch.source} are hardly more than a wave."
             )
-        edit = capped(kernel.source, launch, most)
-        if isinstance(edit, str):
-            raise NoMatchError(edit)
+        edit = matched(capped(kernel.source, launch, most))
         edits.append(edit)
     return edits
 

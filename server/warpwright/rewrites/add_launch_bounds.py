@@ -56,11 +56,11 @@ from __future__ import annotations
 
 import re
 
-from warpwright.cuda.linkage import is_header
 from warpwright.facts.compiled import LaunchOccupancy, occupancies
 from warpwright.facts.lifts import Lift, percent
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import host_launches, in_macro, macros_naming, unseen_launch
+from warpwright.rewrites._code import host_launches, in_macro, macros_naming
+from warpwright.rewrites._launched import launched_blocks
 from warpwright.rewrites._movable import block_by_directive
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -116,7 +116,6 @@ def _rewrite(kernel: Kernel, place: int, bounds: str, explanation: str) -> Rewri
 
 
 def _refusal(kernel: Kernel) -> str:
-    source, launches = kernel.source, host_launches(kernel)
     if kernel.node is None:
         return f"{kernel.name} is defined elsewhere."
     if in_macro(kernel.node):
@@ -129,16 +128,8 @@ def _refusal(kernel: Kernel) -> str:
         return f"How many registers {kernel.name} takes is not known: the file was not compiled."
     if any(each.spill_bytes for each in kernel.compiled):
         return f"{kernel.name} spills registers already."
-    if not launches:
-        return f"No launch of {kernel.name} is found, and a larger block than is promised cannot be launched."
-    if reason := unseen_launch(kernel):
-        return reason
-    if is_header(source):
-        return f"{kernel.name} stands in a header, so not all of its launches are found."
-    unknown = next((launch for launch in launches if launch.basis.value != "exact" or launch.threads is None), None)
-    if unknown is not None:
-        return f"The block of the launch at {unknown.source} is not known from the text."
-    return block_by_directive(kernel)
+    shapes = launched_blocks(kernel)
+    return shapes if isinstance(shapes, str) else block_by_directive(kernel)
 
 
 def _bound_elsewhere(kernel: Kernel) -> bool:

@@ -68,7 +68,7 @@ from math import prod
 
 from tree_sitter import Node
 
-from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Space
+from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import shuffled_type, written_type
 from warpwright.rewrites._block_sums import AtomicSum, block_lines, has_some, step, warp_lines
@@ -80,13 +80,14 @@ from warpwright.rewrites._code import (
     called_name,
     host_launches,
     in_macro,
+    matched,
     names,
     overlaps,
     squeezed,
-    unseen_launch,
 )
 from warpwright.rewrites._early import around_rest, closing, early_returns, is_integer_text, without_overlap
 from warpwright.rewrites._first_thread import stands_with_first_thread
+from warpwright.rewrites._launched import block_of, found_launches
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._linear_tail import ATOMIC_OPERATIONS
@@ -237,9 +238,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: AtomicSum) -> R
         raise NoMatchError(reason)
     if tied := _TIED.search(source.node_code(block)):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, so which thread adds, and when, may matter.")
-    early = early_returns(source, block)
-    if isinstance(early, str):
-        raise NoMatchError(early)
+    early = matched(early_returns(source, block))
     early = [e for e in early if e.start_byte < found.outer.start_byte]
     _require_one_address(kernel, block, found, early)
     last = block.named_children[-1] if early else found.outer
@@ -271,15 +270,8 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: AtomicSum) -> R
 
 
 def _require_blocks(kernel: Kernel) -> None:
-    if reason := unseen_launch(kernel):
-        raise NoMatchError(reason)
-    launches = host_launches(kernel)
-    if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is in this file, and its warps have to be whole.")
-    for launch in launches:
-        threads = launch.threads
-        if launch.basis is not Basis.EXACT or threads is None:
-            raise NoMatchError(f"The block of the launch at {launch.source} is not known from the text.")
+    for launch in matched(found_launches(kernel)):
+        threads = prod(matched(block_of(launch)))
         if threads % WARP:
             raise NoMatchError(
                 f"The block at {launch.source} has {threads} threads, which is not a multiple of {WARP}."

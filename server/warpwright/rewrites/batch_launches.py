@@ -69,6 +69,7 @@ from warpwright.rewrites._code import (
     host_launches,
     is_enclosed,
     macros_naming,
+    matched,
     names,
 )
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
@@ -110,9 +111,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _batched(kernel: Kernel, launch: Launch, call: Node) -> Rewrite:
     source = kernel.source
-    loop = launch_loop(source, call)
-    if isinstance(loop, str):
-        raise NoMatchError(loop)
+    loop = matched(launch_loop(source, call))
     pragma = loop.loop.prev_named_sibling
     if pragma is not None and pragma.type == "preproc_call":
         raise NoMatchError(f"The loop has the directive `{source.node_text(pragma).strip()}`.")
@@ -165,9 +164,7 @@ def _require_elements(kernel: Kernel, launch: Launch, loop: LaunchLoop) -> Eleme
         raise NoMatchError(f"A macro in {kernel.name} names the grid.")
     if reason := calls_by_number(kernel, block):
         raise NoMatchError(reason)
-    elements = match_elements(kernel)
-    if isinstance(elements, str):
-        raise NoMatchError(elements)
+    elements = matched(match_elements(kernel))
     for statement in elements.before:
         if statement.type != "declaration":
             raise NoMatchError(f"Line {line_of(source, statement)} does something before the test of the element.")

@@ -89,7 +89,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import restricted
 from warpwright.facts.model import AccessKind, Kernel, Space
-from warpwright.rewrites._code import NoMatchError, body, host_launches
+from warpwright.rewrites._code import NoMatchError, body, host_launches, matched
 from warpwright.rewrites._elements import (
     Elements,
     Variable,
@@ -103,8 +103,9 @@ from warpwright.rewrites._guards import Condition, comparisons, is_early_return,
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._interior import Way, interior, unrolled
 from warpwright.rewrites._launch_shape import grid_divided_by
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._names import reached_names
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -128,9 +129,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, reason)
     try:
         _require_gain(kernel, block)
-        shape = block_of_all_launches(kernel)
-        if isinstance(shape, str):
-            raise NoMatchError(shape)
+        shape = matched(block_of_all_launches(kernel))
         return _rewrite(kernel, block, indices_of(kernel, shape))
     except NoMatchError as mismatch:
         return Declined(NAME, str(mismatch))
@@ -176,9 +175,7 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices) -> Rewrite:
     way = replace(way, edits=(*way.edits, *unrolled(indices, way)))
     edits = [_text(block, elements, per_row, [s for s in per_row if s in head], way)]
     for launch in launches:
-        divided = grid_divided_by(kernel, launch, (1, ROWS))
-        if isinstance(divided, str):
-            raise NoMatchError(divided)
+        divided = matched(grid_divided_by(kernel, launch, (1, ROWS)))
         edits += divided
     row = elements.own["y"]
     return Rewrite(

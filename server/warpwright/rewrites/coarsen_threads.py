@@ -84,23 +84,24 @@ from math import prod
 from tree_sitter import Node
 
 from warpwright.cuda.linkage import is_header
-from warpwright.facts.aliasing import LOOPS, restricted
+from warpwright.facts.aliasing import restricted
 from warpwright.facts.model import WARP, AccessKind, Kernel, Launch, Space
-from warpwright.rewrites._code import NoMatchError, body, host_launches, macros_of, naming, squeezed
+from warpwright.rewrites._code import NoMatchError, body, host_launches, macros_of, matched, naming, squeezed
 from warpwright.rewrites._grids import launches_of_flat_blocks, uncovered
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial, indices_of
 from warpwright.rewrites._launch_shape import block_made_smaller, grid_divided
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._locals import declared_names
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name
 from warpwright.rewrites._short_loops import SHORT, is_short
 from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import declared_name, descendants
+from warpwright.syntax.nodes import BREAKABLE, declared_name, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "coarsen-threads"
@@ -246,9 +247,7 @@ def _smaller_blocks(kernel: Kernel, way: _ByGrid | _ByBlock, count: int) -> list
     edits: list[TextEdit] = []
     for launch in host_launches(kernel):
         axis = way.axis if isinstance(way, _ByBlock) else "x"
-        divided = block_made_smaller(kernel, launch, axis, count)
-        if isinstance(divided, str):
-            raise NoMatchError(divided)
+        divided = matched(block_made_smaller(kernel, launch, axis, count))
         edits.append(divided)
     return edits
 
@@ -287,7 +286,7 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
         if re.search(rf"\b{re.escape(macro)}\b", text):
             raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the block's number.")
     indices = indices_of(kernel, None)
-    for loop in descendants(block, *LOOPS, "for_range_loop", "switch_statement"):
+    for loop in descendants(block, *BREAKABLE):
         if not is_short(indices, loop) or NUMBER.search(source.node_code(loop)):
             raise NoMatchError(f"Nothing to gain: the thread goes on with other work at line {line_of(source, loop)}.")
         for leave in descendants(loop, "return_statement"):

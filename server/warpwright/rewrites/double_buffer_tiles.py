@@ -106,7 +106,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
-from warpwright.syntax.nodes import declared_name, descendants, uncommented
+from warpwright.syntax.nodes import LOOPS, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "double-buffer-tiles"
@@ -116,8 +116,6 @@ relies_on = (Reliance.APART, Reliance.SHARED)
 
 OLDEST = 80
 HEADER = "cuda_pipeline_primitives.h"
-
-_LOOPS = ("for_statement", "while_statement", "do_statement")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -224,7 +222,7 @@ def _require_plain(
     used |= {source.node_text(n) for n in descendants(loop.bound, "identifier")} | {loop.name}
     if moved := sorted(changed & used):
         raise NoMatchError(f"`{moved[0]}` changes after the tile is filled, and decides what the next is filled with.")
-    if not any(s.type in _LOOPS or any(True for _ in descendants(s, *_LOOPS)) for s in computing):
+    if not any(s.type in LOOPS or any(True for _ in descendants(s, *LOOPS)) for s in computing):
         raise NoMatchError("Nothing to gain: what is computed with a tile takes less time than its copy.")
     if loop.node.parent is None or loop.node.parent.type != "compound_statement":
         raise NoMatchError(f"There is no line before the loop at line {line_of(source, loop.node)}.")

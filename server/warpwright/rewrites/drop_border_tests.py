@@ -69,8 +69,9 @@ from warpwright.rewrites._code import NoMatchError, body
 from warpwright.rewrites._guards import leading
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._interior import Way, interior
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import TIES
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits

@@ -56,16 +56,17 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
-from warpwright.rewrites._code import NoMatchError, body, host_launches, squeezed
+from warpwright.rewrites._code import NoMatchError, body, host_launches, matched, squeezed
 from warpwright.rewrites._grids import grid_formula
 from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial, indices_of, symbols
 from warpwright.rewrites._launch_shape import grid_multiplied
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._loops import Counter, counted_loop, counter_of
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -99,9 +100,7 @@ def _enlarged(kernel: Kernel, block: Node) -> Rewrite:
     counter = counter_of(source, loop) if loop is not None else None
     if loop is None or counter is None or counter.step is None or counted_loop(source, loop) is None:
         raise NoMatchError(f"{kernel.name} is no loop that steps by the size of the grid.")
-    shape = block_of_all_launches(kernel)
-    if isinstance(shape, str):
-        raise NoMatchError(shape)
+    shape = matched(block_of_all_launches(kernel))
     if kernel.shared_arrays or kernel.barriers:
         raise NoMatchError(f"{kernel.name} uses shared memory or barriers.")
     indices = indices_of(kernel, shape)
@@ -112,9 +111,7 @@ def _enlarged(kernel: Kernel, block: Node) -> Rewrite:
     factor = _factor(kernel, loop, axis)
     edits: list[TextEdit] = []
     for launch in host_launches(kernel):
-        multiplied = grid_multiplied(kernel, launch, factor, axis)
-        if isinstance(multiplied, str):
-            raise NoMatchError(multiplied)
+        multiplied = matched(grid_multiplied(kernel, launch, factor, axis))
         edits += [multiplied] if multiplied not in edits else []
     threads = min(_threads(launch) for launch in host_launches(kernel))
     return Rewrite(

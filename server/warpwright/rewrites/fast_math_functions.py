@@ -71,7 +71,7 @@ from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._quotients import made_whole
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "fast-math-functions"
@@ -95,7 +95,6 @@ _QUOTIENT = "__fdividef is off by 2 units in the last place, and 0 where the div
 _BOUNDED = ("sinf", "cosf", "tanf", "sincosf")
 _NOT_NEGATIVE = frozenset({"fabsf", "expf", "__expf", "exp2f", "sqrtf", "exp10f"})
 _DEEPEST = 8
-_LOOPS = ("for_statement", "while_statement", "do_statement")
 _LITERAL = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?[fF]|\d*\.\d+[fF]")
 
 
@@ -160,7 +159,7 @@ def _refusal(source: Source, indices: Indices, call: Node, name: str, own: set[s
         return ""
     if quotient is not None and any(c.type == "comment" for c in quotient.children):
         return f"A comment stands in the quotient at line {line}, and would be lost."
-    if not any(n.type in _LOOPS for n in ancestors(call)):
+    if not any(n.type in LOOPS for n in ancestors(call)):
         return f"Nothing to gain: {name} at line {line} stands in no loop, and memory takes longer."
     if name == "powf" and not _is_in_range(indices, call):
         return f"The base of powf at line {line} may be negative, or 0 to the power of 0, and __powf would give NaN."
@@ -217,7 +216,7 @@ def _quotient(kernel: Kernel, indices: Indices, node: Node, edits: list[TextEdit
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None or not any(c.type == "/" for c in node.children) or in_macro(node):
         return []
-    loop = next((n for n in ancestors(node) if n.type in _LOOPS), None)
+    loop = next((n for n in ancestors(node) if n.type in LOOPS), None)
     if loop is None or any(e.start < right.start_byte and left.end_byte < e.end for e in edits):
         return []
     if not is_float(kernel, node) or right.type == "number_literal" or made_whole(source, indices, node):

@@ -66,7 +66,7 @@ from tree_sitter import Node
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import is_neutral
-from warpwright.rewrites._code import NoMatchError, body, called_name, macros_naming, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, called_name, macros_naming, matched, names, overlaps, squeezed
 from warpwright.rewrites._elementwise import Elements, not_the_thread, with_header, without_const
 from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._guards import comparisons
@@ -148,9 +148,7 @@ def _rewrite(kernel: Kernel, block: Node, merge: _Merge) -> Rewrite:
     source, elements = kernel.source, merge.elements
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
-    launches = launches_in_sight(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(launches_in_sight(kernel))
     if reason := not_the_thread(kernel, elements, launches):
         raise NoMatchError(reason)
     _require_alike(kernel, block, elements)
@@ -166,9 +164,7 @@ def _rewrite(kernel: Kernel, block: Node, merge: _Merge) -> Rewrite:
             raise NoMatchError(reason)
         if blocks is not None and blocks <= most:
             raise NoMatchError(f"Nothing to gain: the {int(blocks)} blocks at {launch.source} are all at work at once.")
-        edit = capped(source, launch, most)
-        if isinstance(edit, str):
-            raise NoMatchError(edit)
+        edit = matched(capped(source, launch, most))
         edits.append(edit)
     bound = source.node_text(elements.bound)
     loop = f"for (; {elements.index} < {bound}; {elements.index} += blockDim.x * gridDim.x)"

@@ -74,11 +74,10 @@ from math import prod
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.lifts import Footprint
 from warpwright.facts.model import WARP, Kernel, Launch
 from warpwright.rewrites._added_parameter import added_size
-from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_of, naming
+from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_of, matched, naming
 from warpwright.rewrites._elementwise import match_elements
 from warpwright.rewrites._formulas import Values, formula, holds, same
 from warpwright.rewrites._grids import arguments_of, call_of, divided_along, grid_formula, launches_along_x, uncovered
@@ -92,7 +91,7 @@ from warpwright.rewrites._thread_numbers import NUMBER, calls_by_number
 from warpwright.rewrites._threads import TIES
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
+from warpwright.syntax.nodes import LOOPS, descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Span
 
 NAME = "fill-warps"
@@ -141,9 +140,7 @@ def _filled(kernel: Kernel) -> Rewrite:
 
 
 def _launches(kernel: Kernel) -> list[Launch]:
-    launches = launches_along_x(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(launches_along_x(kernel))
     for launch in launches:
         if launch.block[0] != 1:
             raise NoMatchError(f"Nothing to gain: the blocks at {launch.source} have {launch.block[0]} threads.")
@@ -172,7 +169,7 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
     if reason := calls_by_number(kernel, block):
         raise NoMatchError(reason)
     indices, span = indices_of(kernel, None), kernel.span
-    for loop in descendants(block, *LOOPS, "for_range_loop"):
+    for loop in descendants(block, *LOOPS):
         if not is_short(indices, loop):
             raise NoMatchError(
                 f"Nothing to gain: the time of a thread goes into its loop at line {line_of(source, loop)}."
@@ -243,9 +240,7 @@ def _guard(kernel: Kernel, block: Node, launches: list[Launch]) -> list[TextEdit
     bound = _count(kernel, launches)
     added: tuple[TextEdit, ...] = ()
     if bound is None:
-        size = added_size(kernel)
-        if isinstance(size, str):
-            raise NoMatchError(size)
+        size = matched(added_size(kernel))
         bound, added = size.name, size.edits
     unit, statements = indent_unit(source, block), uncommented(block)
     leave = [f"if ({_NUMBER_OF_THREAD} >= {bound})", f"{unit}return;"]

@@ -52,7 +52,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Launch
-from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, macros_naming, matched, names, overlaps, squeezed
 from warpwright.rewrites._elementwise import Elements, declared_in, inner_statements, match_elements, not_the_thread
 from warpwright.rewrites._grids import divided, launches_in_sight, uncovered
 from warpwright.rewrites._layout import line_of, reindented
@@ -94,9 +94,7 @@ def _joined(kernel: Kernel, elements: Elements) -> Rewrite:
     even, odd, by_thread = _sides(source, elements, branch)
     _require_independent(kernel, elements, [*even, *odd])
     _require_own_stores(kernel, elements, [*even, *odd])
-    launches = launches_in_sight(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(launches_in_sight(kernel))
     if reason := not_the_thread(kernel, elements, launches):
         raise NoMatchError(reason)
     edits = [_halved(kernel, elements, launch, by_thread) for launch in launches]
@@ -204,10 +202,7 @@ def _halved(kernel: Kernel, elements: Elements, launch: Launch, by_thread: bool)
         raise NoMatchError(f"The blocks at {launch.source} have an odd number of threads.")
     if reason := uncovered(kernel, launch, elements.bound):
         raise NoMatchError(reason)
-    edit = divided(kernel.source, launch, 2)
-    if isinstance(edit, str):
-        raise NoMatchError(edit)
-    return edit
+    return matched(divided(kernel.source, launch, 2))
 
 
 def _next(source: Source, statements: list[Node], index: str) -> dict[tuple[int, int], str]:

@@ -65,13 +65,22 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.cuda.linkage import is_header
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, functions_of, macro_texts, macros_naming, names, overlaps
+from warpwright.rewrites._code import (
+    NoMatchError,
+    body,
+    functions_of,
+    macro_texts,
+    macros_naming,
+    matched,
+    names,
+    overlaps,
+)
 from warpwright.rewrites._grids import call_of, capped, extent, launches_along_x
 from warpwright.rewrites._guards import is_early_return
+from warpwright.rewrites._launched import in_header
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, with_comment
 from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._locals import changed_names, locals_of
@@ -117,11 +126,9 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
     _require_alone(kernel, block)
-    launches = launches_along_x(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
-    if is_header(source):
-        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are found.")
+    launches = matched(launches_along_x(kernel))
+    if reason := in_header(kernel):
+        raise NoMatchError(reason)
     if reason := block_by_directive(kernel):
         raise NoMatchError(reason)
     counts = {_count(kernel, launch) for launch in launches}
@@ -133,9 +140,7 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
         blocks = launch.grid[0]
         if blocks is not None and blocks < MANY * most:
             raise NoMatchError(f"Nothing to gain: the {blocks} blocks at {launch.source} hardly wait for others.")
-        edit = capped(source, launch, most)
-        if isinstance(edit, str):
-            raise NoMatchError(edit)
+        edit = matched(capped(source, launch, most))
         edits.append(edit)
     return Rewrite(
         rewrite=NAME,

@@ -55,14 +55,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import (
-    NoMatchError,
-    body,
-    functions_of,
-    macros_naming,
-    overlaps,
-    squeezed,
-)
+from warpwright.rewrites._code import NoMatchError, body, functions_of, macros_naming, matched, overlaps, squeezed
 from warpwright.rewrites._elementwise import declared_in
 from warpwright.rewrites._formulas import Formula, Values, holds, same
 from warpwright.rewrites._grids import arguments_of, divided_along, grid_formula, launches_along_x
@@ -78,7 +71,7 @@ from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.syntax.nodes import declared_name, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import BREAKABLE, declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "loop-over-rows"
@@ -90,7 +83,6 @@ ROWS = 8
 """Rows of a thread: what they share takes an eighth of the time then, and enough blocks are left of most grids."""
 FEWEST_BLOCKS = 512
 """Of a grid that is known, afterwards: an H200 has 132 multiprocessors."""
-_LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop", "switch_statement")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +120,7 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
     if not expressions:
         raise NoMatchError(f"Nothing to gain: the work on a row of {kernel.name} computes nothing that all rows share.")
     _require_independent(kernel, block, rows, inside)
-    launches = launches_along_x(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(launches_along_x(kernel))
     limit = rows.tested.bound
     bound = source.node_text(limit) if limit is not None else _counted(kernel, launches, rows.axis, variables)
     edits = [_fewer(kernel, launch, rows.axis, bound) for launch in launches]
@@ -193,7 +183,7 @@ def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[s
             if changed not in inside:
                 raise NoMatchError(f"`{changed}` changes in the work on a row, and is declared before.")
         for leave in descendants(statement, "return_statement"):
-            around = enclosing(leave, *_LOOPS)
+            around = enclosing(leave, *BREAKABLE)
             if around is not None and around.start_byte >= statement.start_byte:
                 raise NoMatchError(f"Threads may leave at line {line_of(source, leave)}, within a loop.")
     reached = {p.name for p in kernel.parameters if p.is_pointer} | inside
@@ -249,10 +239,7 @@ def _fewer(kernel: Kernel, launch: Launch, axis: str, bound: str) -> TextEdit:
             f"Nothing to gain: the grid at {launch.source} has {x * y * z} blocks, and {ROWS} times fewer would leave "
             "multiprocessors idle."
         )
-    edit = divided_along(source, launch, axis, ROWS)
-    if isinstance(edit, str):
-        raise NoMatchError(edit)
-    return edit
+    return matched(divided_along(source, launch, axis, ROWS))
 
 
 def _kernel_edits(

@@ -69,7 +69,6 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import Barrier, Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, in_macro, names, overlaps
@@ -81,7 +80,7 @@ from warpwright.rewrites._row_loop import targets
 from warpwright.rewrites._uniform import is_even_loop, is_uniform
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, declared_name, descendants, enclosing, node_at
+from warpwright.syntax.nodes import BREAKABLE, ancestors, declared_name, descendants, enclosing, node_at
 from warpwright.syntax.source import Source, Span
 
 NAME = "move-barrier-out-of-branch"
@@ -147,7 +146,7 @@ def _branch(kernel: Kernel, block: Node, barrier: Barrier) -> _Branch:
         raise NoMatchError(f"The `if` at line {line_of(source, node)} is the body of another statement without braces.")
     _require_alike_around(kernel, block, node)
     for jump in descendants(node, "return_statement", "break_statement", "continue_statement"):
-        around = enclosing(jump, *LOOPS, "switch_statement")
+        around = enclosing(jump, *BREAKABLE)
         if jump.type == "return_statement" or around is None or not _holds(node, around):
             raise NoMatchError(f"Threads may leave the branch at line {line_of(source, jump)}, before a barrier.")
     return _Branch(node, braces, value, tuple(_pieces(kernel, braces)))

@@ -73,9 +73,10 @@ from warpwright.rewrites._added_parameter import added_size
 from warpwright.rewrites._code import body, host_launches, in_macro, macros_naming, overlaps, squeezed
 from warpwright.rewrites._grids import call_of, is_shape
 from warpwright.rewrites._launch_shape import extents_of, grid_divided
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import SHARED_BYTES
-from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._packed import Bound, barriers_of, bound_of, is_equal, is_plain, limit_of
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites.base import Declined, Reliance, Rewrite

@@ -75,13 +75,14 @@ from warpwright.rewrites._code import (
     called_name,
     host_launches,
     in_macro,
+    matched,
     names,
     overlaps,
     squeezed,
-    unseen_launch,
 )
 from warpwright.rewrites._early import around_rest, closing, early_returns, without_overlap
 from warpwright.rewrites._guards import comparisons
+from warpwright.rewrites._launched import block_of, found_launches
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import Locals, locals_of
@@ -182,9 +183,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
         raise NoMatchError(reason)
     if fence := _FENCE.search(source.node_code(block)):
         raise NoMatchError(f"{kernel.name} uses `{fence.group()}`, so others may read `{found.array}` while it runs.")
-    early = early_returns(source, block)
-    if isinstance(early, str):
-        raise NoMatchError(early)
+    early = matched(early_returns(source, block))
     early = [e for e in early if e.start_byte < found.outer.start_byte]
     for use in names(block, source, found.array):
         if use.start_byte != found.name.start_byte:
@@ -258,15 +257,12 @@ def _last(block: Node) -> Node:
 
 def _require_blocks(kernel: Kernel, count: int, in_loop: bool) -> bool:
     """Whether all blocks are one-dimensional; refuses blocks that are not known, or too small for the bins."""
-    if reason := unseen_launch(kernel):
-        raise NoMatchError(reason)
-    launches = host_launches(kernel)
-    if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is in this file, and its threads share the bins.")
+    launches = matched(found_launches(kernel))
     for launch in launches:
-        threads = launch.threads
-        if launch.basis is not Basis.EXACT or threads is None or launch.block[2] != 1:
-            raise NoMatchError(f"The block of the launch at {launch.source} is not known, or has three dimensions.")
+        x, y, z = matched(block_of(launch))
+        threads = x * y
+        if z != 1:
+            raise NoMatchError(f"The block of the launch at {launch.source} has three dimensions.")
         if count > threads * (IN_LOOP if in_loop else BINS_PER_THREAD):
             raise NoMatchError(
                 f"Nothing to gain: {count} bins are many for the {threads} threads of the block at {launch.source}."

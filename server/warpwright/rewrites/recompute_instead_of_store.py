@@ -61,7 +61,8 @@ from warpwright.facts.lifts import size_words
 from warpwright.facts.model import Kernel, SharedArray
 from warpwright.rewrites._arrays import declarator_of, element_uses, indices_of, misuse
 from warpwright.rewrites._code import body, in_macro, overlaps
-from warpwright.rewrites._thread_indices import Indices, launched_blocks, threads_of
+from warpwright.rewrites._launched import launched_blocks
+from warpwright.rewrites._thread_indices import Indices, threads_of
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import enclosing

@@ -70,7 +70,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
-from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "remove-barrier"
@@ -84,7 +84,6 @@ _TIMED = re.compile(
 )
 """What a barrier may stand for besides the memory that the text shows."""
 _NUMBERS = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
-_LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -201,7 +200,7 @@ def _shares_memory(kernel: Kernel, block: Node) -> bool:
             continue
         if root not in apart or any(not _is_stored(use) for use in names(block, source, root)):
             return True
-        again = any(n.type in _LOOPS for n in ancestors(target))
+        again = any(n.type in LOOPS for n in ancestors(target))
         if root in stored or again:
             return True  # of two stores to an element, the later one has to come last
         stored.add(root)

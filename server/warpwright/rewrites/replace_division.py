@@ -100,7 +100,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._quotients import computed_from_data, made_whole, wider_than_float
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "replace-division"
@@ -108,7 +108,6 @@ title = "Strength-reduce the division"
 goals = ("speed",)
 relies_on = ()
 
-LOOPS = ("for_statement", "while_statement", "do_statement")
 
 FEWEST_STEPS = 4
 """Of a loop: a reciprocal or a remainder before it costs as much as one division in it."""

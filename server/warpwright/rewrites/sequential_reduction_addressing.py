@@ -70,20 +70,20 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from warpwright.cuda.numbers import number_at
-from warpwright.facts.model import Basis, Kernel
+from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import (
     NoMatchError,
     as_factor,
     body,
     called_name,
-    host_launches,
     is_power_of_two,
+    matched,
     names,
     overlaps,
     squeezed,
-    unseen_launch,
 )
 from warpwright.rewrites._interleaved import InterleavedLoop, has_operator, match_loop, statements_of
+from warpwright.rewrites._launched import flat_block_of, found_launches
 from warpwright.rewrites._layout import without_lines
 from warpwright.rewrites._tree_reduction import is_integer, require_reorderable, require_unread, require_whole_block
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
@@ -230,20 +230,9 @@ def _reduced(source: Source, statement: Node, element: str, distances: tuple[str
 
 def _require_block(kernel: Kernel, loop: InterleavedLoop) -> None:
     """The loop covers exactly the block, a power of two threads, at every launch."""
-    launches = host_launches(kernel)
-    if reason := unseen_launch(kernel):
-        raise NoMatchError(reason)
-    if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is found, and its block has to be a power of two threads.")
     bound = squeezed(kernel.source.node_code(loop.bound))
-    for launch in launches:
-        x, y, z = launch.block
-        if launch.basis is not Basis.EXACT or x is None:
-            raise NoMatchError(
-                f"The block of the launch at {launch.source} is not known, and it has to be a power of two threads."
-            )
-        if (y, z) != (1, 1):
-            raise NoMatchError(f"The block at {launch.source} has more than one dimension.")
+    for launch in matched(found_launches(kernel)):
+        x = matched(flat_block_of(launch))
         if not is_power_of_two(x):
             raise NoMatchError(f"The block at {launch.source} has {x} threads, which is not a power of two.")
         if bound != "blockDim.x" and number_at(kernel.source, loop.bound, bound) != x:

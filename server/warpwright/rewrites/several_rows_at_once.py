@@ -72,14 +72,14 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.cuda.linkage import is_header
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
-from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, macros_naming, matched, names, overlaps, squeezed
 from warpwright.rewrites._grids import launches_along_x
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._jam import ROWS, Rows, depends_on_row, jammed, shared_loops
 from warpwright.rewrites._launch_shape import covers, grid_divided_by
+from warpwright.rewrites._launched import in_header
 from warpwright.rewrites._layout import indent_unit, line_of
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._loops import counted_loop, pragmas_before
@@ -144,18 +144,14 @@ def _of_blocks(kernel: Kernel, block: Node) -> Rewrite | None:
         return None
     _require_alone(kernel, block, variables, rows, [s for s in statements[: place + 1] if s != guard], bound)
     edits: list[TextEdit] = []
-    launches = launches_along_x(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(launches_along_x(kernel))
     for launch in launches:
         if not covers(kernel, launch, bound, 1):
             raise NoMatchError(f"The grid at {launch.source} is not seen to have a block for each {row}.")
         x, y, z = launch.grid
         if x is not None and y is not None and z is not None and x * y * z < FEWEST_BLOCKS * ROWS:
             raise NoMatchError(f"Nothing to gain: the grid at {launch.source} has {x * y * z} blocks.")
-        divided = grid_divided_by(kernel, launch, (1, ROWS))
-        if isinstance(divided, str):
-            raise NoMatchError(divided)
+        divided = matched(grid_divided_by(kernel, launch, (1, ROWS)))
         edits += divided
     value = variables.values[row]
     edits.append(TextEdit(value.end_byte, value.end_byte, f" * {ROWS}"))
@@ -177,8 +173,8 @@ def _tests(kernel: Kernel, early: Node, row: str) -> str:
 def _require_alone(kernel: Kernel, block: Node, variables: Locals, rows: Rows, before: list[Node], bound: str) -> None:
     """Nothing but the work depends on the row, and threads of different rows have nothing to do with each other."""
     source, text = kernel.source, kernel.source.node_code(block)
-    if is_header(source):
-        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are found.")
+    if reason := in_header(kernel):
+        raise NoMatchError(reason)
     if tied := re.search(TIES.pattern + r"|\batomic\w*", text):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, so its threads are not independent.")
     if reason := unfit_call(kernel, block):

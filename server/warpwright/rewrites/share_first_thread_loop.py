@@ -71,17 +71,15 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.cuda.linkage import is_header
-from warpwright.facts.aliasing import LOOPS, known_overlaps
+from warpwright.facts.aliasing import known_overlaps
 from warpwright.facts.model import WARP, Basis, Kernel
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
-    host_launches,
     macros_naming,
+    matched,
     overlaps,
     squeezed,
-    unseen_launch,
 )
 from warpwright.rewrites._first_thread import (
     Alone,
@@ -92,6 +90,7 @@ from warpwright.rewrites._first_thread import (
 )
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._interleaved import statements_of
+from warpwright.rewrites._launched import flat_block_of, found_launches, in_header
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of, reindented, without_text
 from warpwright.rewrites._locals import Locals, declared_names, locals_of
 from warpwright.rewrites._loops import pragmas_before
@@ -104,7 +103,7 @@ from warpwright.rewrites._uniform import is_even_loop, is_uniform
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
-from warpwright.syntax.nodes import ancestors, declared_name, descendants
+from warpwright.syntax.nodes import LOOPS, ancestors, declared_name, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "share-first-thread-loop"
@@ -171,21 +170,13 @@ def _is_within(span: Span, node: Node) -> bool:
 
 def _require_first_warp(kernel: Kernel) -> None:
     """Every launch has a whole first warp, whose lanes differ in threadIdx.x alone."""
-    launches = host_launches(kernel)
-    if reason := unseen_launch(kernel) or block_by_directive(kernel):
+    launches = matched(found_launches(kernel))
+    if reason := block_by_directive(kernel) or in_header(kernel):
         raise NoMatchError(reason)
-    if is_header(kernel.source):
-        raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are found.")
-    if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is found, and its first warp has to be whole.")
     for launch in launches:
-        x, y, z = launch.block
-        if launch.basis is not Basis.EXACT or x is None:
-            raise NoMatchError(f"The block of the launch at {launch.source} is not known from the text.")
-        if (y, z) != (1, 1):
-            raise NoMatchError(f"The block at {launch.source} has more than one dimension.")
-        if x < WARP:
-            raise NoMatchError(f"The block at {launch.source} has {x} threads, fewer than a warp.")
+        threads = matched(flat_block_of(launch))
+        if threads < WARP:
+            raise NoMatchError(f"The block at {launch.source} has {threads} threads, fewer than a warp.")
 
 
 def _of_even_loops(kernel: Kernel, block: Node, branch: Node) -> frozenset[str]:
@@ -194,7 +185,7 @@ def _of_even_loops(kernel: Kernel, block: Node, branch: Node) -> frozenset[str]:
     for around in ancestors(branch):
         if around == block:
             break
-        if around.type not in (*LOOPS, "for_range_loop"):
+        if around.type not in LOOPS:
             continue
         if around.type == "for_statement" and is_even_loop(kernel, around):
             initializer = around.child_by_field_name("initializer")

@@ -67,8 +67,8 @@ from warpwright.facts.lifts import size_words
 from warpwright.facts.model import WARP, Access, Basis, Kernel, SharedArray, Space
 from warpwright.rewrites._arrays import GRANULE, declarator_of, element_uses, extents_of, indices_of, misuse
 from warpwright.rewrites._code import body, host_launches, macro_texts, overlaps
+from warpwright.rewrites._launched import launched_blocks
 from warpwright.rewrites._names import deciding, reached_names
-from warpwright.rewrites._thread_indices import launched_blocks
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at, uncommented

@@ -77,23 +77,22 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.cuda.numbers import number_at
-from warpwright.facts.aliasing import LOOPS
-from warpwright.facts.model import WARP, Basis, Kernel
+from warpwright.facts.model import WARP, Kernel
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import Update, combined, match_update, shuffled_type
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
-    host_launches,
     in_macro,
     is_power_of_two,
+    matched,
     names,
     overlaps,
     squeezed,
-    unseen_launch,
 )
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
+from warpwright.rewrites._launched import flat_block_of, found_launches
 from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._templates import written_as
 from warpwright.rewrites._tree_reduction import (
@@ -105,7 +104,7 @@ from warpwright.rewrites._tree_reduction import (
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.code import plain
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "shuffle-reduction"
@@ -328,21 +327,10 @@ def _element(kernel: Kernel, array: str) -> tuple[str, CType]:
 
 def _require_block(kernel: Kernel, block: Node, loop: HalvingLoop) -> list[int]:
     """The threads of the launches' blocks, powers of two, from whose half the loop starts."""
-    launches = host_launches(kernel)
-    if reason := unseen_launch(kernel):
-        raise NoMatchError(reason)
-    if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is found, and its block has to be a power of two threads.")
     start = _start(kernel.source, block, loop)
     found: list[int] = []
-    for launch in launches:
-        x, y, z = launch.block
-        if launch.basis is not Basis.EXACT or x is None:
-            raise NoMatchError(
-                f"The block of the launch at {launch.source} is not known, and it has to be a power of two threads."
-            )
-        if (y, z) != (1, 1):
-            raise NoMatchError(f"The block at {launch.source} has more than one dimension.")
+    for launch in matched(found_launches(kernel)):
+        x = matched(flat_block_of(launch))
         if not is_power_of_two(x) or x < WARP:
             raise NoMatchError(
                 f"The block at {launch.source} has {x} threads, which is no power of two from {WARP} on."
@@ -391,7 +379,7 @@ def _is_half(source: Source, block: Node, text: str, threads: int) -> bool:
 
 def _is_used_again(source: Source, block: Node, loop: HalvingLoop, arrays: list[str]) -> bool:
     """Whether another thread than the first uses one of the arrays behind the loop, or a loop comes back to it."""
-    if any(n.type in (*LOOPS, "for_range_loop") for n in ancestors(loop.node)):
+    if any(n.type in LOOPS for n in ancestors(loop.node)):
         return True
     return any(
         use.start_byte >= loop.node.end_byte and not by_first_thread(source, use, loop.thread)

@@ -89,7 +89,7 @@ from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import WARP, Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import shuffled_type
-from warpwright.rewrites._code import NoMatchError, body, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, matched, names, overlaps, squeezed
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, without_lines
 from warpwright.rewrites._limits import SHARED_BYTES
@@ -137,9 +137,7 @@ def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
     source = kernel.source
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
-    launches = whole_warps(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(whole_warps(kernel))
     threads = max(launch.block[0] or 0 for launch in launches)
     if scan.bound != "blockDim.x":
         for launch in launches:

@@ -61,27 +61,27 @@ from tree_sitter import Node
 
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import has_volatile
-from warpwright.facts.model import WARP, Basis, Kernel, Launch
+from warpwright.facts.model import WARP, Kernel, Launch
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
-    host_launches,
     in_macro,
     is_macro_of_several,
     macros_of,
+    matched,
     naming,
     overlaps,
     squeezed,
-    unseen_launch,
 )
 from warpwright.rewrites._grids import is_shape
+from warpwright.rewrites._launched import flat_block_of, found_launches
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._linear_threads import OTHER_AXES, size_in, whole_number
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites._threads import NUMBERS, grid_times
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, launch_configuration, node_at, uncommented
+from warpwright.syntax.nodes import LOOPS, descendants, launch_configuration, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "smaller-blocks"
@@ -93,7 +93,6 @@ MULTIPROCESSORS = 128
 """About as many as the largest GPUs have, one of which a block keeps busy."""
 EXTENT = 4096
 """Threads that a grid of a run-time size is taken to have."""
-_LOOPS = ("for_statement", "while_statement", "do_statement")
 _ONE_DIMENSION = frozenset({"threadIdx.y", "threadIdx.z", "blockDim.y", "blockDim.z"})
 """What is 0 or 1 in every thread of a block with one dimension."""
 
@@ -102,7 +101,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body(kernel)
     if block is None or kernel.node is None or in_macro(kernel.node) or kernel.node.has_error:
         return Declined(NAME, f"{kernel.name} is defined elsewhere, by a macro, or with a syntax error.")
-    if not any(True for node in (block, *(c.node for c in kernel.callees)) for _ in descendants(node, *_LOOPS)):
+    if not any(True for node in (block, *(c.node for c in kernel.callees)) for _ in descendants(node, *LOOPS)):
         return Declined(NAME, f"Nothing to gain: the threads of {kernel.name} have no loop, and so little to do.")
     if at is not None and not overlaps(kernel.span, at) and not any(_marks(launch, at) for launch in kernel.launches):
         return Declined(NAME, f"What is marked is no part of {kernel.name}.")
@@ -148,16 +147,11 @@ def _spread(kernel: Kernel, block: Node) -> Rewrite:
 
 def _launches(kernel: Kernel) -> list[Launch]:
     """The launches, all in one file, with blocks of one size in one dimension."""
-    if reason := unseen_launch(kernel):
-        raise NoMatchError(reason)
-    launches = host_launches(kernel)
-    if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is found.")
+    launches = matched(found_launches(kernel))
     for launch in launches:
+        matched(flat_block_of(launch))
         if launch.span is None or launches[0].span is None or launch.span.source is not launches[0].span.source:
             raise NoMatchError(f"{kernel.name} is launched in several files, as at {launch.source}.")
-        if launch.basis is not Basis.EXACT or launch.block[0] is None or launch.block[1:] != (1, 1):
-            raise NoMatchError(f"The block of the launch at {launch.source} is not one known number of threads.")
         if launch.dynamic_shared_bytes != 0:
             raise NoMatchError(f"{kernel.name} is launched with dynamic shared memory.")
     if len({launch.block for launch in launches}) > 1:

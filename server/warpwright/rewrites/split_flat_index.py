@@ -63,7 +63,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Launch, Space
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, as_factor, body, macros_naming, names
+from warpwright.rewrites._code import NoMatchError, as_factor, body, macros_naming, matched, names
 from warpwright.rewrites._elementwise import Elements, match_elements, not_the_thread
 from warpwright.rewrites._flat_index import (
     Part,
@@ -115,9 +115,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _split(kernel: Kernel, elements: Elements) -> Rewrite:
     source = kernel.source
-    launches = launches_in_sight(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(launches_in_sight(kernel))
     sizes = {launch.block[0] or 0 for launch in launches}
     indices = indices_of(kernel, (min(sizes), 1, 1) if len(sizes) == 1 else None)
     _require_alone(kernel, elements, indices, launches)

@@ -92,7 +92,7 @@ from warpwright.rewrites._uniform import is_uniform
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import BREAKABLE, ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "stage-common-loads"
@@ -282,11 +282,7 @@ def _require_even(kernel: Kernel, variables: Locals, loop: CountedLoop) -> None:
         raise NoMatchError(reason)
     for leave in descendants(loop.body, "return_statement", "goto_statement", "break_statement"):
         around = next(
-            (
-                n
-                for n in ancestors(leave)
-                if n.type in ("for_statement", "while_statement", "do_statement", "switch_statement")
-            ),
+            (n for n in ancestors(leave) if n.type in BREAKABLE),
             None,
         )
         if leave.type != "break_statement" or around == loop.node:

@@ -103,13 +103,14 @@ from warpwright.cuda.linkage import is_header
 from warpwright.facts.aliasing import loop_around
 from warpwright.facts.model import WARP, Access, Dim3, Kernel, Space
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, overlaps
+from warpwright.rewrites._code import NoMatchError, body, matched, overlaps
 from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._indices import Indices, indices_of
+from warpwright.rewrites._launched import block_in_sight
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_by_directive, block_of_launches_in_sight, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._row_tile_copies import ALL, Words, copied, header_end
 from warpwright.rewrites._row_walks import Piece, RowWalk, condition_before, require_own_rows, row_walk, walking
 from warpwright.rewrites._shared_types import element_type
@@ -149,9 +150,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _staged(kernel: Kernel, found: list[Access]) -> Rewrite:
     source, block = kernel.source, body(kernel)
-    shape = block_of_launches_in_sight(kernel)
-    if isinstance(shape, str):
-        raise NoMatchError(shape)
+    shape = matched(block_in_sight(kernel))
     if reason := block_by_directive(kernel):
         raise NoMatchError(reason)
     if block is None or shape[1:] != (1, 1) or shape[0] % WARP:

@@ -78,13 +78,14 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import NoMatchError, body, overlaps
+from warpwright.rewrites._code import NoMatchError, body, matched, overlaps
 from warpwright.rewrites._guards import Guard, guard_of, loads_nothing, move_guard_behind
 from warpwright.rewrites._indices import Indices, constant_named, indices_of
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._products import Product, match_product, require_even, require_unwritten
 from warpwright.rewrites._tiles import Tile, element_bytes, tile_of, zero_of
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
@@ -125,9 +126,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 def _rewrite(kernel: Kernel, block: Node, indices: Indices, product: Product) -> Rewrite:
     source, loop = kernel.source, product.loop
     side = _side(kernel, indices, product)
-    guard = guard_of(source, block, loop.node)
-    if isinstance(guard, str):
-        raise NoMatchError(guard)
+    guard = matched(guard_of(source, block, loop.node))
     require_even(indices, product, side)
     _require_movable(kernel, indices, guard, product)
     tiles: list[Tile] = []

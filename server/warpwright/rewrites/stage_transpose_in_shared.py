@@ -76,9 +76,10 @@ from warpwright.rewrites._code import body, by_cost, overlaps
 from warpwright.rewrites._gain import no_fewer_sectors
 from warpwright.rewrites._guards import Condition, Guard, comparisons, guard_of
 from warpwright.rewrites._indent import end_with_comment
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, without_text
 from warpwright.rewrites._locals import is_template_type
-from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._other_thread import NotRetracedError, OtherThread
 from warpwright.rewrites._row_tiles import row_edits, rows_of
 from warpwright.rewrites._shared_types import element_type

@@ -67,7 +67,7 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.model import Basis, Kernel, Launch, Space
+from warpwright.facts.model import Kernel, Launch, Space
 from warpwright.rewrites._code import (
     body,
     called_name,
@@ -80,6 +80,7 @@ from warpwright.rewrites._code import (
 )
 from warpwright.rewrites._gain import no_fewer_sectors
 from warpwright.rewrites._grids import is_shape
+from warpwright.rewrites._launched import block_of
 from warpwright.rewrites._layout import before_statement, free_name
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
@@ -116,7 +117,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     moved = "The grid's extents change places with it, and every thread's work is done by exactly one thread as before."
     edits = _swapped_axes(kernel, block, launches)
     if isinstance(edits, str):
-        unknown = not launches or any(each.basis is not Basis.EXACT or None in each.block for each in launches)
+        unknown = not launches or any(isinstance(block_of(each), str) for each in launches)
         if unknown or len(functions_of(kernel.source).get(kernel.name, [])) > 1:
             return Declined(NAME, edits)
         moved = (
@@ -207,8 +208,8 @@ def _launches_unfit(kernel: Kernel, launches: list[Launch]) -> str:
         span = launch.span
         if span is None or span.source is not kernel.source:
             return f"{kernel.name} is launched at {launch.source}, in another file than the kernel's."
-        if launch.basis is not Basis.EXACT or None in launch.block:
-            return f"The block of the launch at {launch.source} is not known from the text."
+        if isinstance(shape := block_of(launch), str):
+            return shape
         if (launch.grid[0] or 0) > MOST_BLOCKS_Y:
             return f"The grid at {launch.source} has {launch.grid[0]} blocks in x, more than y can have."
     return ""

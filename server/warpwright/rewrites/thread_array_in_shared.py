@@ -67,14 +67,15 @@ from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Dim3, Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._arrays import element_uses, extents_of, misuse
-from warpwright.rewrites._code import NoMatchError, body, host_launches, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, host_launches, matched, overlaps, squeezed
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import SHARED_BYTES
-from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._names import assignments
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, declared_name, descendants, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, declared_name, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "thread-array-in-shared"
@@ -87,7 +88,6 @@ MOST = 144
 which each block takes 1 KB besides (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
 FEWEST = 3
 """Elements from which the compiler is taken to do more than pick one of two."""
-_LOOPS = ("for_statement", "while_statement", "do_statement")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -124,7 +124,7 @@ def _is_picked_by_data(kernel: Kernel, block: Node, name: str, declarator: Node)
     source = kernel.source
     given = assignments(block, source)
     for element in element_uses(block, source, name, declarator):
-        looped = any(n.type in _LOOPS for n in ancestors(element) if n.start_byte > block.start_byte)
+        looped = any(n.type in LOOPS for n in ancestors(element) if n.start_byte > block.start_byte)
         if looped and any(_is_loaded(source, given, index, 4) for index in _subscripts(element)):
             return True
     return False
@@ -217,9 +217,7 @@ def _kind(source: Source, declaration: Node, name: str) -> CType:
 
 
 def _shape(kernel: Kernel) -> Dim3:
-    shape = block_of_all_launches(kernel)
-    if isinstance(shape, str):
-        raise NoMatchError(shape)
+    shape = matched(block_of_all_launches(kernel))
     if reason := block_by_directive(kernel):
         raise NoMatchError(reason)
     if shape[1:] != (1, 1):

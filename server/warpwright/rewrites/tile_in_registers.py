@@ -84,13 +84,14 @@ from collections.abc import Callable
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import NoMatchError, body, called_name, host_launches, macros_naming, overlaps
+from warpwright.rewrites._code import NoMatchError, body, called_name, host_launches, macros_naming, matched, overlaps
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._launch_shape import block_divided
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, line_of
 from warpwright.rewrites._locals import is_template_type
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._several import Copies, Varying, repeated, steps_of, varying_names
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
@@ -195,9 +196,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: Node, varying: Varying, apart: i
     _require_own(source, tail, varying)
     edits += [repeat(tail)] if tail else []
     for launch in host_launches(kernel):
-        divided = block_divided(kernel, launch, "y", count)
-        if isinstance(divided, str):
-            raise NoMatchError(divided)
+        divided = matched(block_divided(kernel, launch, "y", count))
         edits.append(divided)
     rewritten = [(e.start, e.end) for e in edits]
     for use in descendants(block, "field_expression"):

@@ -113,13 +113,14 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._block_tiles import Plan, product_text
-from warpwright.rewrites._code import NoMatchError, body, host_launches, is_power_of_two, overlaps
+from warpwright.rewrites._code import NoMatchError, body, host_launches, is_power_of_two, matched, overlaps
 from warpwright.rewrites._elements import elements_of, require_covered, require_repeatable
 from warpwright.rewrites._guards import Guard, guard_of
 from warpwright.rewrites._indices import Indices, coefficient, indices_of, symbols
 from warpwright.rewrites._launch_shape import block_divided, grid_divided_by, launches_for_none
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._products import Product, match_product, require_even, require_unwritten
 from warpwright.rewrites._tiles import element_bytes, zero_of
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
@@ -165,9 +166,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _rewrite(kernel: Kernel, block: Node, indices: Indices, product: Product) -> Rewrite:
     source, loop = kernel.source, product.loop.node
-    guard = guard_of(source, block, loop)
-    if isinstance(guard, str):
-        raise NoMatchError(guard)
+    guard = matched(guard_of(source, block, loop))
     require_even(indices, product, DEPTH)
     require_unwritten(kernel, product)
     head, tail = _around_loop(kernel, block, product, guard)
@@ -181,14 +180,10 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices, product: Product) ->
     for launch in launches:
         if launches_for_none(kernel, launch, 0) or launches_for_none(kernel, launch, 1):
             raise NoMatchError(f"The grid at {launch.source} has a block where no element is, which would load some.")
-        divided = grid_divided_by(kernel, launch, by)
-        if isinstance(divided, str):
-            raise NoMatchError(divided)
+        divided = matched(grid_divided_by(kernel, launch, by))
         edits += divided
         if plan.fewer > 1:
-            smaller = block_divided(kernel, launch, "y", plan.fewer)
-            if isinstance(smaller, str):
-                raise NoMatchError(smaller)
+            smaller = matched(block_divided(kernel, launch, "y", plan.fewer))
             edits.append(smaller)
     return Rewrite(NAME, title, source, tuple(edits), _explanation(kernel, product, plan))
 

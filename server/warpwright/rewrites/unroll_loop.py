@@ -59,15 +59,16 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import changes, inside, is_plain_load, restricted
 from warpwright.facts.model import Access, Basis, Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, called_name, overlaps
+from warpwright.rewrites._code import NoMatchError, body, called_name, matched, overlaps
 from warpwright.rewrites._indices import Indices, constant_named, indices_of
+from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
-from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, launch_configuration, node_at
+from warpwright.syntax.nodes import LOOPS, descendants, launch_configuration, node_at
 from warpwright.syntax.source import Source, Span
 
 NAME = "unroll-loop"
@@ -76,8 +77,6 @@ goals = ("speed",)
 relies_on = (Reliance.BLOCK,)
 
 STEPS = 4
-
-_LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -103,9 +102,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _rewrite(kernel: Kernel, block: Node, loop: CountedLoop) -> Rewrite:
     source, line = kernel.source, line_of(kernel.source, loop.node)
-    shape = block_of_all_launches(kernel)
-    if isinstance(shape, str):
-        raise NoMatchError(shape)
+    shape = matched(block_of_all_launches(kernel))
     indices = indices_of(kernel, shape)
     step = indices.number(loop.step)
     if step is None or step < 1 or loop.step is None:
@@ -145,7 +142,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: CountedLoop) -> Rewrite:
 def _require_independent(kernel: Kernel, loop: CountedLoop) -> None:
     """The loads of one step need not wait for anything of the step before."""
     source, node, line = kernel.source, loop.node, line_of(kernel.source, loop.node)
-    for inner in descendants(loop.body, *_LOOPS):
+    for inner in descendants(loop.body, *LOOPS):
         raise NoMatchError(f"The loop at line {line} has a loop inside, at line {line_of(source, inner)}.")
     for jump in descendants(node, "break_statement", "return_statement"):
         raise NoMatchError(f"The loop may be left at line {line_of(source, jump)}.")

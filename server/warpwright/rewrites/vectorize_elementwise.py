@@ -101,7 +101,7 @@ stands in the text twice. Results stay the same bit for bit.
 
 from __future__ import annotations
 
-from warpwright.facts.aliasing import LOOPS, known_overlaps, restricted
+from warpwright.facts.aliasing import known_overlaps, restricted
 from warpwright.facts.model import AccessKind, Basis, Kernel, Space
 from warpwright.rewrites._code import host_launches, overlaps
 from warpwright.rewrites._element_arrays import ElementArray, element_array
@@ -113,7 +113,7 @@ from warpwright.rewrites._strided import match_strided, not_all_elements
 from warpwright.rewrites._vector_text import vector_edits
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import LOOPS, descendants
 from warpwright.syntax.source import Span
 
 NAME = "vectorize-elementwise"
@@ -154,7 +154,7 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
         if statement.type != "declaration" or "__shared__" in source.node_code(statement):
             line = source.position(statement.start_byte)[0]
             raise _RefusedError(f"Line {line} prepares something for the block, which is left as it is.")
-    for loop in (n for statement in elements.work for n in descendants(statement, *LOOPS, "for_range_loop")):
+    for loop in (n for statement in elements.work for n in descendants(statement, *LOOPS)):
         line = source.position(loop.start_byte)[0]
         if is_short(indices_of(kernel, None), loop):
             continue

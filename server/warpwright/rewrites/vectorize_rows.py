@@ -72,7 +72,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import restricted
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
-from warpwright.rewrites._code import NoMatchError, body, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, matched, names, overlaps, squeezed
 from warpwright.rewrites._elementwise import (
     initial_value,
     not_by_element,
@@ -131,9 +131,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _vectorized(kernel: Kernel, block: Node) -> Rewrite:
     source, row = kernel.source, row_work(kernel, block)
-    launches = launches_along_x(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(launches_along_x(kernel))
     if reason := not_the_thread(kernel, row.elements, launches):
         raise NoMatchError(reason)
     require_even(kernel, row, launches)

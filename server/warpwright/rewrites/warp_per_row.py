@@ -80,7 +80,7 @@ from warpwright.facts.aliasing import loop_around
 from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._accumulate import combined, is_exact
-from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, matched, overlaps, squeezed
 from warpwright.rewrites._few_threads import explanation_of_few, size_of, walked_together
 from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._indent import braced_lines
@@ -151,9 +151,7 @@ def _is_own(kernel: Kernel, span: Span) -> bool:
 def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> Rewrite:
     source = kernel.source
     _require_plain(kernel, block)
-    launches = whole_warps(kernel)
-    if isinstance(launches, str):
-        raise NoMatchError(launches)
+    launches = matched(whole_warps(kernel))
     edits, row = _numbering(kernel, block, {launch.block[0] for launch in launches}, lanes)
     lane = free_name(kernel.span.code, "lane")
     offset = free_name(kernel.span.code, "offset")
@@ -189,9 +187,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
     guarded = guarded_stores(kernel, block, loops, lane, unit)
     edits += guarded
     for launch in launches:
-        edit = grid_times(source, launch, lanes)
-        if isinstance(edit, str):
-            raise NoMatchError(edit)
+        edit = matched(grid_times(source, launch, lanes))
         edits.append(edit)
     kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
     whole = list(dict.fromkeys(reduced))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from warpwright.facts.aliasing import LOOPS
 from warpwright.rules.base import Finding, Related, Severity
 from warpwright.rules.registry import all_rules
-from warpwright.syntax.nodes import ancestors, node_at
+from warpwright.syntax.nodes import LOOPS, ancestors, node_at
 from warpwright.syntax.source import Span
 
 _ORDER = {severity: place for place, severity in enumerate(Severity)}

@@ -10,6 +10,9 @@ from tree_sitter import Node
 
 from warpwright.syntax.source import Source
 
+LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+BREAKABLE = (*LOOPS, "switch_statement")
+"""What a `break` leaves; a `continue` goes on with one of LOOPS."""
 _CAST = re.compile(r"(?:reinterpret|static|const)_cast\s*<")
 
 

@@ -25,6 +25,8 @@ from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.readable import readable, with_line_feeds
 
 CUDA = Language(tree_sitter_cuda.language())
+HEADERS = (".cuh", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc", ".ipp", ".tpp")
+"""How the names of files end that others include."""
 MOST_BYTES = 64 << 20
 """Of a file that is read: what is larger is data, or a device without an end."""
 MOST_NESTING = 16_000
@@ -348,7 +350,6 @@ _C_HEADER = re.compile(
     r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|memory|setjmp|signal|std\w+|strings?"
     r"|tgmath|threads|time|uchar|unistd|wchar|wctype)\.h"
 )
-_SOURCE_SUFFIXES = (".h", ".hpp", ".hh", ".cuh", ".cu", ".inl", ".inc")
 _HEADER_FOLDERS = ("", "include", "inc", "src")
 _MOST_FOLDERS = 32
 """Of folders beside a file in which an include is looked for; a folder of more is no project's."""
@@ -383,7 +384,7 @@ def read_include(from_path: str, name: str, folders: Sequence[str] = ()) -> Sour
 
 def _may_be_own(name: str) -> bool:
     """Whether a header in angle brackets may be the project's: not the C++ library's, and not the C library's."""
-    return name.endswith(_SOURCE_SUFFIXES) and not _C_HEADER.fullmatch(name)
+    return name.endswith((*HEADERS, ".cu")) and not _C_HEADER.fullmatch(name)
 
 
 def _in_project(folder: Path, name: str) -> Path | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from warpwright.sandbox.confine import NEEDED, Policy
 from warpwright.syntax.flags import parse_flags
-from warpwright.syntax.source import Source
+from warpwright.syntax.source import HEADERS, Source
 from warpwright.toolchain.find import Toolchain
 from warpwright.toolchain.included import included_files, names_by_macro
 from warpwright.toolchain.nvcc_options import WhyNot
@@ -29,10 +29,7 @@ _SYSTEM = tuple(f"/{name}" for name in ("usr", "lib", "lib32", "lib64", "bin", "
 """Where systems keep programs and libraries."""
 _PRIVATE = tuple(f"/{name}" for name in ("etc", "proc", "sys", "dev", "run", "boot"))
 """Where nobody keeps source text."""
-_SOURCES = frozenset({
-    ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".inc", ".ipp", ".tpp", ".impl", ".def", ".c", ".cc",
-    ".cpp", ".cxx", ".ptx",
-})  # fmt: skip
+_SOURCES = frozenset({".cu", *HEADERS, ".h++", ".impl", ".def", ".c", ".cc", ".cpp", ".cxx", ".ptx"})
 Reads = tuple[str, ...] | None
 """Folders and files that can be read beside the system's and the compiler's own; None for those of the text's own
 project (`own_reads`)."""

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
-from warpwright.facts.launch_loops import LOOPS
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._locals import changed_names, declared_names
-from warpwright.syntax.nodes import ancestors, declared_name, descendants, enclosing, parameters_of, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, declared_name, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 from warpwright.verify.host_place import unruly
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from warpwright.cuda.extension.unit import Unit, is_script, unit_of, uses_torch
 from warpwright.files import read_file, read_start
-from warpwright.syntax.source import Source
+from warpwright.syntax.source import HEADERS, Source
 from warpwright.syntax.stamp import Stamp, stamp_of
 
 ROOTS = ("setup.py", "pyproject.toml", ".git", "warpwright.toml")
 """What the folder of a package has."""
-SUFFIXES = frozenset({".cu", ".cuh", ".cpp", ".cc", ".cxx", ".h", ".hpp", ".py"})
+SUFFIXES = frozenset({".cu", ".cpp", ".cc", ".cxx", ".py", *HEADERS})
 MOST_FILES, MOST_FOLDERS, MOST_BYTES = 400, 200, 256 << 10
 _OF_SCRIPT = re.compile(rb"\btorch\.(?:ops\.|library\b)|\bcpp_extension\b|\bautograd\.Function\b")
 _OF_CPP = re.compile(rb"\b(?:TORCH_LIBRARY|PYBIND11_MODULE)|\b(?:torch|at)::Tensor\b")

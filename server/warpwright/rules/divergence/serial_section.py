@@ -71,7 +71,7 @@ from tree_sitter import Node
 from warpwright.facts.model import Access, AccessKind, Basis, Kernel
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import block_of, launch_evidence, launch_of
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants
 from warpwright.syntax.source import Source, Span
 
 severity = Severity.INFORMATION
@@ -134,7 +134,7 @@ def _tested_axes(source: Source, loop: Node, body: Node) -> str:
     for one that gives the other threads work of their own, and where another loop stands between."""
     inner = loop
     for around in ancestors(loop):
-        if around == body or around.type in ("for_statement", "while_statement", "do_statement"):
+        if around == body or around.type in LOOPS:
             return ""
         if around.type == "if_statement" and inner == around.child_by_field_name("consequence"):
             condition = around.child_by_field_name("condition")

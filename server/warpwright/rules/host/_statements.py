@@ -9,9 +9,7 @@ from tree_sitter import Node
 
 from warpwright.cuda.extension.unit import Function, Unit
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, parent_of, uncast, uncommented
-
-_LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, launch_configuration, parent_of, uncast, uncommented
 
 
 def host_functions(unit: Unit) -> Iterator[Function]:
@@ -36,7 +34,7 @@ def loop_around(function: Function, node: Node) -> Node | None:
     for each in ancestors(node):
         if each.id == function.node.id:
             return None
-        if each.type in _LOOPS:
+        if each.type in LOOPS:
             body = each.child_by_field_name("body")
             if body is not None and body.start_byte <= node.start_byte < body.end_byte:
                 return each

@@ -52,7 +52,6 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpwright.facts.aliasing import (
-    LOOPS,
     changes,
     has_volatile,
     is_plain_load,
@@ -63,7 +62,7 @@ from warpwright.facts.aliasing import (
 from warpwright.facts.model import Access, AccessKind, Kernel
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.words import code
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import LOOPS, descendants
 from warpwright.syntax.source import Source
 
 severity = Severity.HINT
