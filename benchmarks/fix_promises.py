@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def _copied(root: Path, scratch: Path) -> Path:
-    copy = Path(shutil.copytree(root, scratch / root.resolve().name, ignore=shutil.ignore_patterns(".git")))
+    copy = Path(shutil.copytree(root, scratch / root.resolve().name, ignore=_GIT, ignore_dangling_symlinks=True))
     (copy / ".git").mkdir()  # what tells where a project ends
     return copy
 
@@ -155,6 +155,7 @@ def _report(results: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+_GIT = shutil.ignore_patterns(".git")
 _COMMAND = (sys.executable, "-m", "warpwright.cli")
 
 if __name__ == "__main__":

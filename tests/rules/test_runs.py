@@ -91,8 +91,8 @@ void run(const float *host) {
             6,
             3,
             16,
-            "barrier-in-divergent-branch (information): 24 of the block's 128 threads ended before this barrier; "
-            "emulated, block 128.",
+            "barrier-in-divergent-branch (information): 24 of the block's 128 threads ended before this barrier "
+            "Emulated, block 128.",
         )
     ]
 

@@ -11,6 +11,12 @@ from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.syntax.source import Span
 
+_RACES = {
+    FaultKind.SHARED_RACE: "two threads, no __syncthreads() between",
+    FaultKind.GLOBAL_RACE: "two threads, no __syncthreads() between",
+    FaultKind.MISSING_SYNCWARP: "two lanes of one warp, no __syncwarp() between",
+}
+
 
 def of_runs(
     kernel: Kernel,
@@ -32,12 +38,23 @@ def of_runs(
         pairs.add(places)
         yield Finding(
             span=fault.span,
-            message=f"{fault.message.removesuffix('.')}; {ran(fault)}.",
+            message=_message(fault),
             evidence=_evidence(fault),
             fixes=fixes,
             related=_related(fault),
             severity=severity,
         )
+
+
+def _message(fault: RunFault) -> str:
+    """``Race on `tile`: two threads, no __syncthreads() between`` and what they did, or what happened; and in which
+    run."""
+    sentence, run = fault.message.removesuffix("."), ran(fault)
+    if fault.kind not in _RACES or len(fault.threads) < 2:
+        return f"{sentence}\n{run[:1].upper()}{run[1:]}."
+    is_one_block = fault.threads[0][0] == fault.threads[1][0]
+    who = _RACES[fault.kind] if is_one_block else "two blocks, nothing orders them"
+    return f"Race on `{fault.array}`: {who}\n{sentence}; {run}."
 
 
 def place_line(span: Span) -> tuple[str, int]:

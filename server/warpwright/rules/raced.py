@@ -27,7 +27,7 @@ def of_text(kernel: Kernel, wanted: Callable[[Race], bool], wait: Fix) -> Iterat
         found.add(race.other.key)
         finding = Finding(
             span=race.other,
-            message=f"A race: {_words(race)}; {block_of(launch)}.",
+            message=f"{_headline(race)}\n{_words(race)}; {block_of(launch)}.",
             evidence={
                 "array": race.array,
                 "threads": list(race.threads),
@@ -50,36 +50,48 @@ def _fixes(race: Race, wait: Fix) -> tuple[Fix, ...]:
     return (*((wait,) if is_parted else ()), *((UPDATE,) if in_one_line and race.kind is not race.by else ()))
 
 
-def _words(race: Race) -> str:
+def _headline(race: Race) -> str:
+    """``Race on `tile`: thread 32 writes what thread 31 reads, no barrier between``"""
     one, other = race.threads
-    across = race.blocks[0] != race.blocks[1]
-    first = f"thread {one} of block {place_of(race.blocks[0])}" if across else f"thread {one}"
-    second = f"thread {other} of block {place_of(race.blocks[1])}" if across else f"thread {other} of the block"
-    if not across:
-        first += ", of the same warp," if race.in_warp else ", of another warp,"
-    byte = f"byte {race.address} of {race.array}"
-    if race.kind is AccessKind.STORE and race.by is AccessKind.STORE:
-        second_does, first_does = "writes", "writes another value"
+    if race.at_once:
+        return f"Race on `{race.array}`: threads {one} and {other} of one warp write different values at once"
+    if race.blocks[0] != race.blocks[1]:
+        ends, between = [place_of(block) for block in race.blocks], "nothing orders them"
     else:
-        second_does, first_does = _DOES[race.kind], f"{_DOES[race.by]} it"
-    same_place = race.write.key == race.other.key
-    at = "" if same_place else f" at line {race.write.line}{_elsewhere(race)}"
+        ends = [str(one), str(other)]
+        between = "no __syncwarp() between" if race.in_warp else "no barrier between"
+    who = "block" if race.blocks[0] != race.blocks[1] else "thread"
+    if _are_stores(race):
+        return f"Race on `{race.array}`: {who}s {' and '.join(ends)} write different values, {between}"
+    return (
+        f"Race on `{race.array}`: {who} {ends[0]} {_DOES[race.by]} what {who} {ends[1]} {_DOES[race.kind]}, {between}"
+    )
+
+
+def _words(race: Race) -> str:
+    """`Thread 31 reads byte 128 here, thread 32 of another warp writes it at line 4`"""
+    one, other = race.threads
+    if race.blocks[0] != race.blocks[1]:
+        first, second = (
+            f"thread {thread} of block {place_of(block)}"
+            for thread, block in zip(race.threads, race.blocks, strict=True)
+        )
+    else:
+        first, second = f"thread {one} of {'the same' if race.in_warp else 'another'} warp", f"thread {other}"
+    does = "writes another value" if _are_stores(race) else f"{_DOES[race.by]} it"
+    at = "" if race.write.key == race.other.key else f" at line {race.write.line}{_elsewhere(race)}"
     if race.turns is not None:
         at += f" in turn {race.turns[0]}"
-    return f"{second} {second_does} {byte} here{_turns(race)} where {first} {first_does}{at}, and {_missing(race)}"
+    return f"T{second[1:]} {_DOES[race.kind]} byte {race.address:,} here{_turns(race)}, {first} {does}{at}"
+
+
+def _are_stores(race: Race) -> bool:
+    return race.kind is AccessKind.STORE and race.by is AccessKind.STORE
 
 
 def _turns(race: Race) -> str:
     """` in turn 1 of the loop`"""
     return "" if race.turns is None else f" in turn {race.turns[1]} of the loop"
-
-
-def _missing(race: Race) -> str:
-    if race.blocks[0] != race.blocks[1]:
-        return "nothing orders the blocks"
-    if race.at_once:
-        return "both do so at once"
-    return "no __syncwarp() stands between" if race.in_warp else "no barrier stands between"
 
 
 def _elsewhere(race: Race) -> str:

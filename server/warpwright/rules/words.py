@@ -79,7 +79,8 @@ def launch_related(launch: Launch | None) -> tuple[Related, ...]:
     """The launch that fixes the block's shape, as a place to jump to."""
     if launch is None or launch.span is None:
         return ()
-    return (Related(launch.span, f"launched here with block {dims_text(launch.block)}"),)
+    known = f" with block {dims_text(launch.block)}" if launch.basis is Basis.EXACT else ""
+    return (Related(launch.span, f"launched here{known}"),)
 
 
 def launch_evidence(launch: Launch | None) -> dict[str, object]:

@@ -62,8 +62,8 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 yield Finding(
                     span=function.source.span(call),
                     message=(
-                        f"`{name}` is called in each iteration, at some 10 to 100 us (assumed)\n"
-                        "Allocate once in front of the loop, or use cudaMallocAsync."
+                        f"`{name}` is called in each iteration: some 10 to 100 us each (assumed)\n"
+                        "Allocate once, before the loop, or use cudaMallocAsync."
                     ),
                     evidence={"call": name, "function": function.name},
                     related=(Related(function.source.span(loop), "the loop"),),

@@ -72,8 +72,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 yield Finding(
                     span=source.span(argument),
                     message=(
-                        f"`{given}` is memory of the host, {what}, and handed to the kernel as `{parameter.name}`."
-                        "\nCopy it to memory of cudaMalloc, or allocate it with cudaMallocManaged."
+                        f"`{given}` is host memory ({what}), passed to the kernel as `{parameter.name}`"
+                        "\nCopy it to device memory (cudaMalloc), or allocate it with cudaMallocManaged."
                     ),
                     evidence={"parameter": parameter.name, "argument": given},
                 )
@@ -87,7 +87,7 @@ def _of_host(function: HostFunction, argument: Node) -> str:
     if of_vector is not None:
         name = next(group for group in of_vector.groups() if group)
         kinds = ["".join(source.node_code(kind).split()) for kind, _ in function.declared.get(name, ())]
-        return "of a vector" if kinds and all(map(_VECTOR.fullmatch, kinds)) else ""
+        return "a vector" if kinds and all(map(_VECTOR.fullmatch, kinds)) else ""
     declared = function.declared.get(text, ())
     if argument.type != "identifier" or function.registered or len(declared) != 1 or function.settings.get(text):
         return ""
@@ -102,7 +102,7 @@ def _of_host(function: HostFunction, argument: Node) -> str:
         return "a local array"
     made = uncast(source, value)
     if made.type == "new_expression":
-        return "of `new`"
+        return "`new`"
     called = made.child_by_field_name("function") if made.type == "call_expression" else None
     is_malloc = called is not None and _ALLOCATES.fullmatch(source.node_code(called)) is not None
-    return "of `malloc`" if is_malloc else ""
+    return "`malloc`" if is_malloc else ""

@@ -71,7 +71,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 size = source.node_code(call.arguments[2])
                 yield Finding(
                     span=source.span(call.arguments[2]),
-                    message=f"`{name}` has {code(source.node_code(allocated))} bytes, and {code(size)} are asked for.",
+                    message=f"`{name}` has {code(source.node_code(allocated))} bytes, {code(size)} are copied or set",
                     evidence={"pointer": name, "bytes": size, "allocated": source.node_code(allocated)},
                     fixes=FIXES,
                     related=(Related(source.span(allocations[0].node), "allocated here"),),

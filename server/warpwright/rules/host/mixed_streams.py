@@ -78,7 +78,7 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     span=Span(function.source, call.start_byte, configuration.end_byte),
                     message=(
                         f"`{kernel}` is launched on the default stream, between launches on others\n"
-                        "Give it a stream: the default one waits for all others, and they for it."
+                        "Give it a stream: the default stream waits for all others, and they wait for it."
                     ),
                     evidence={"kernel": kernel, "function": function.name},
                     kernel=kernel,

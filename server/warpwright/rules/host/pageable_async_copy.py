@@ -62,7 +62,7 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 yield Finding(
                     span=function.source.span(host),
                     message=(
-                        f"`{memory}` is pageable, so `{name}` does not run beside anything\n"
+                        f"`{memory}` is pageable, so `{name}` overlaps with nothing\n"
                         "Allocate it with cudaMallocHost, or pin it with cudaHostRegister."
                     ),
                     evidence={"memory": memory, "line": function.source.position(call.start_byte)[0]},

@@ -67,8 +67,8 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
             yield Finding(
                 span=function.source.span(call),
                 message=(
-                    f"`{name}` makes the GPU wait for the host in each iteration\n"
-                    "Move it behind the loop: a stream runs its launches in order."
+                    f"`{name}` synchronizes the host with the GPU in each iteration\n"
+                    "Move it after the loop: a stream runs its launches in order."
                 ),
                 evidence={"call": name, "function": function.name},
                 related=(Related(function.source.span(loop), "the loop"),),

@@ -65,7 +65,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             freed = source.span(call.node)
             yield Finding(
                 span=source.span(use),
-                message=f"`{name}` is used here after it was freed at line {freed.line}.",
+                message=f"`{name}` is used after it was freed at line {freed.line}",
                 evidence={"pointer": name, "freed_line": freed.line},
                 fixes=FIXES,
                 related=(Related(freed, "freed here"),),

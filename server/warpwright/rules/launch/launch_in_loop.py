@@ -143,7 +143,7 @@ def _message(kernel: Kernel, loop: HostLoop, asked: int, threads: int, *, batche
         else "Do more work per launch, or capture the launches in a CUDA graph."
     )
     return (
-        f"`{kernel.name}` is launched {times} in a loop, with at most {kib} of work each\n"
+        f"`{kernel.name}` is launched {times} in a loop, each moving at most {kib}\n"
         f"Launch overhead dominates: {who}; a launch costs the host {cost}.\n{cure}"
     )
 

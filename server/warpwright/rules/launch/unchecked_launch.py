@@ -98,7 +98,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=_head(launch.span, call),
             message=(
-                f"Launch errors of `{kernel.name}` are not checked: a failed launch leaves the output unchanged.\n"
+                f"Launch errors of `{kernel.name}` are not checked: a failed launch leaves the output unchanged\n"
                 "Check cudaGetLastError() after the launch."
             ),
             evidence={"launch": launch.source},
@@ -115,7 +115,7 @@ def together(findings: Sequence[Finding]) -> Finding:
     return replace(
         first,
         message=(
-            f"Errors of {len(findings)} launches are not checked: a failed launch leaves the output unchanged.\n"
+            f"Errors of {len(findings)} launches are not checked: a failed launch leaves the output unchanged\n"
             "Check cudaGetLastError() after each launch, or once after launches that follow each other."
         ),
         related=tuple(Related(each.span, f"launch of {each.kernel}, not checked") for each in others),

@@ -136,9 +136,9 @@ def _reason(kernel: Kernel, access: Access, loop: Node, apart: frozenset[str], i
         ):
             continue
         if changes(other):
-            return f"the store to {other.array}"
+            return f"the store to `{other.array}`"
         if is_sum and is_plain_load(other):
-            return f"the load of {other.array}"
+            return f"the load of `{other.array}`"
     calls = descendants(loop, "call_expression")
     barrier = any(access.span.source.node_code(call).startswith("__syncthreads") for call in calls)
     return "the barrier" if barrier else ""

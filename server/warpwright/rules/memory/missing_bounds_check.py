@@ -99,7 +99,7 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
         launch = launch_of(kernel, access.launch)
         yield Finding(
             span=access.span,
-            message=f"Out of bounds: {_words(access)}{_supposed(access)}.",
+            message=f"Out of bounds: {_words(access)}{_supposed(access)}",
             severity=None if access.supposed is None else Severity.WARNING,
             evidence={"array": access.array, "byte": access.address, "bytes": access.size, **launch_evidence(launch)},
             fixes=FIXES if access.array in given else (),
@@ -108,7 +108,11 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
 
 
 def _supposed(access: OutOfBounds) -> str:
-    return "" if access.supposed is None else f", where the launch's size is {access.supposed:,}"
+    return (
+        ""
+        if access.supposed is None
+        else f"\nFound with a size of {access.supposed:,}, which is not a multiple of the block."
+    )
 
 
 def _words(access: OutOfBounds) -> str:

@@ -62,11 +62,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Kernel, Space
+from warpwright.facts.model import Basis, Kernel, Space
 from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.faults import of_runs
-from warpwright.rules.words import block_of, launch_evidence, launch_of, launch_related
+from warpwright.rules.words import because, launch_evidence, launch_of, launch_related
 
 severity = Severity.ERROR
 
@@ -87,7 +87,10 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
         who = "nothing has written" if read.space is Space.SHARED else "neither the host nor the kernel has written"
         yield Finding(
             span=read.span,
-            message=f"Thread {read.thread} reads byte {read.address} of {read.array}, which {who}; {block_of(launch)}.",
+            message=(
+                f"Uninitialised read of `{read.array}`: {who} byte {read.address:,}, which thread {read.thread} reads"
+                f"{because(launch, Basis.EXACT)}"
+            ),
             evidence={"array": read.array, "byte": read.address, "thread": read.thread, **launch_evidence(launch)},
             related=launch_related(launch),
         )

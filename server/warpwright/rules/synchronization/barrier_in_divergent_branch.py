@@ -53,8 +53,8 @@ void run(float *out, const float *in, int n) {
 
 ## Limits
 
-- It is an error where the threads part at the launch in sight, and a warning where that depends on run-time values: a
-  guard `i < n` splits a block only when n is no multiple of its size.
+- It is an error where the threads part at the launch that was found, and a warning where that depends on run-time
+  values: a guard `i < n` splits a block only when n is not a multiple of its size.
 - Of several barriers that one such condition may split, the first is shown.
 - Barriers of a part of the block are read in assembly of one such instruction: `bar.sync 1, 64;` and `bar.arrive`.
 - A condition on data that threads read each for themselves is a warning: the data may be the same for all. A run
@@ -75,7 +75,7 @@ from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.faults import of_runs
 from warpwright.rules.verdicts import confirmed
 from warpwright.rules.weighing import COUNTED
-from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, place_of
+from warpwright.rules.words import because, code, launch_evidence, launch_of, launch_related, place_of
 
 severity = Severity.ERROR
 
@@ -108,15 +108,17 @@ def _missed(kernel: Kernel) -> Iterator[Finding]:
         said.add(wait.span.key)
         waiting, absent = wait.threads
         if absent is None:
-            problem = f"Thread {waiting} calls this with a mask that does not name its own lane"
+            problem = f"Mask leaves out its caller: thread {waiting} is not named in it"
         elif wait.blocks[0] == wait.blocks[1]:
-            problem = f"Thread {waiting} waits here for thread {absent} of its block, which does not come"
+            problem = f"Missed barrier: thread {waiting} waits here for thread {absent}, which does not come"
         else:
             waited = place_of(wait.blocks[1])
-            problem = f"Block {place_of(wait.blocks[0])} waits here for block {waited}, which does not come"
+            problem = (
+                f"Missed barrier: block {place_of(wait.blocks[0])} waits here for block {waited}, which does not come"
+            )
         yield Finding(
             span=wait.span,
-            message=f"{problem}{holds_for(launch, Basis.EXACT)}.",
+            message=f"{problem}{because(launch, Basis.EXACT)}",
             evidence={
                 "basis": Basis.EXACT.value,
                 "threads": list(wait.threads),
@@ -138,12 +140,13 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
         if not certain and (condition.path, condition.start) in said:
             continue
         said.add((condition.path, condition.start))
-        happens = "Not every thread of the block reaches" if certain else "Threads of one block can part before"
+        reached = "not reached" if certain else "may not be reached"
         yield Finding(
             span=barrier.span,
             message=(
-                f"{happens} this barrier (`{condition.text}`: {barrier.reason}). Move {barrier.expression} out of the "
-                "branch and guard the accesses alone."
+                f"Divergent barrier: {reached} by all threads of the block ({code(condition.text)})"
+                f"\n{barrier.reason[:1].upper()}{barrier.reason[1:]}."
+                f"\nMove {code(barrier.expression)} out of the branch and guard the accesses alone."
             ),
             severity=Severity.ERROR if certain else Severity.WARNING,
             evidence={

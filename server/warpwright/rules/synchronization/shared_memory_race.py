@@ -44,7 +44,7 @@ void run(float *out, const float *in) {
 - A run of such a launch confirms what the text shows, with both threads and the values, or, where it came to both
   places and did not show it, makes it information. Where the compiler took an access out, the finding says so.
 - From the text only certain races are reported: of two threads whose addresses follow from the text, with a block
-  that a launch in sight gives, and under conditions that all threads of a block share or that sizes decide. Of a long
+  that a launch gives, and under conditions that all threads of a block share or that sizes decide. Of a long
   loop, its first iterations alone are judged. Behind fences and inline assembly nothing is.
 - Stores of one value are no race, nor is a plain read in front of the thread's own atomic update.
 - Accesses whose index is data are found by a run: `warpwright check --profile`, or a profile in the editor. Races

@@ -72,7 +72,7 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 yield Finding(
                     span=span,
                     message=(
-                        f"`{name}` is taken to be aligned for {wide}, and nothing checks its address\n"
+                        f"`{name}` is assumed to be aligned for {wide}: nothing checks its address\n"
                         "Test the address and the size, and keep a scalar path beside it."
                     ),
                     evidence={"tensor": name, "type": wide},
