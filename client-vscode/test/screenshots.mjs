@@ -1,11 +1,11 @@
 // Takes the pictures of README.md and of the walkthrough from a real VS Code with the extension: media/*.png, light and
-// dark, and icon.png from icon.svg.
+// dark, and icon.png from icon.svg; and the whole window of each view, wide and narrow: docs/pictures/views/*.png.
 //
 //     node test/screenshots.mjs EDITOR
 //
 // EDITOR is the folder in which test/install.mjs put VS Code. pngquant is needed, which makes the pictures small.
 import { execFileSync } from "node:child_process";
-import { readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startVscode, until } from "./vscode.mjs";
@@ -13,10 +13,13 @@ import { clickOn, goTo, hideSideBars, hoverOn, openFile, openWindow, placeOf, ru
 
 const client = dirname(dirname(fileURLToPath(import.meta.url)));
 const editor = resolve(process.argv[2] ?? "");
+const views = join(dirname(client), "docs", "pictures", "views");
 const CONFLICT = "tile[threadIdx.x][threadIdx.y + j]";
-const COMPILED_MILLISECONDS = 60_000;
+const COMPILED_MILLISECONDS = 300_000;
 const FOUND_MILLISECONDS = 300_000;
-const WIDTH = 1240;
+const WIDTH = 1400;
+const WIDTHS = [WIDTH, 900];
+const HEIGHT = 800;
 const LINE = 20;
 
 /** How each picture is brought about; the result is the rectangle of the page that it shows. */
@@ -51,6 +54,49 @@ const PICTURES = {
     return around(0, await (await see(page, ".editor-group-container")).boundingBox(), offer);
   },
 };
+/** The views in their order, each brought about anew at each width unless it stays; the first is what PICTURES left. */
+const VIEWS = {
+  async diff() {},
+  async profile(page, isFirst) {
+    if (isFirst) {
+      await closeAll(page);
+      await openFile(page, "transpose.cu");
+      await goTo(page, 30);
+      await (await see(page, ".codelens-decoration a", "Profile (emulated)", COMPILED_MILLISECONDS)).click();
+      await see(page, ".tab.active", "transpose: results", FOUND_MILLISECONDS);
+      await page.waitForTimeout(3_000); // the page in the frame draws itself
+    }
+  },
+  async editor(page, isFirst) {
+    if (isFirst) {
+      await closeAll(page);
+      await openFile(page, "transpose.cu");
+      await goTo(page, 30);
+      await see(page, ".codelens-decoration", "registers", COMPILED_MILLISECONDS);
+    }
+  },
+  hover: PICTURES.hover,
+  fixes: PICTURES.fixes,
+  status: PICTURES.status,
+  async problems(page, isFirst) {
+    if (isFirst) {
+      await run(page, "View: Show Problems");
+      await see(page, ".markers-panel .monaco-list-row", "32-way bank conflict");
+    }
+  },
+  async walkthrough(page, isFirst) {
+    if (isFirst) {
+      await closeAll(page);
+      await run(page, "View: Hide Panel");
+      await run(page, "Welcome: Open Walkthrough...");
+      const input = await see(page, ".quick-input-widget .quick-input-box input");
+      await input.fill("warpwright");
+      await see(page, ".quick-input-list .monaco-list-row", "Get started with warpwright");
+      await input.press("Enter");
+      await see(page, ".getting-started-step", "Read a finding");
+    }
+  },
+};
 const SHOWN = {
   "editor.lightbulb.enabled": "off",
   "editor.lineHeight": LINE,
@@ -59,6 +105,7 @@ const SHOWN = {
   "editor.renderLineHighlight": "none",
 };
 
+await mkdir(views, { recursive: true });
 execFileSync(process.execPath, ["esbuild.mjs"], { cwd: client, stdio: "inherit" });
 for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) {
   const settings = { ...SETTINGS, ...SHOWN, "workbench.colorTheme": theme };
@@ -68,7 +115,7 @@ for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) 
     if (suffix === "") {
       await icon(vscode.browser);
     }
-    const page = await openWindow(vscode, { width: WIDTH, height: 800, scale: 2 });
+    const page = await openWindow(vscode, { width: WIDTH, height: HEIGHT, scale: 2 });
     await openFile(page, "transpose.cu");
     await hideSideBars(page);
     await goTo(page, 30);
@@ -80,6 +127,16 @@ for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) 
       await kept(await page.screenshot({ clip }), join(client, "media", `${name}${suffix}.png`));
       await page.keyboard.press("Escape");
       await page.mouse.move(600, 790);
+    }
+    for (const [name, show] of Object.entries(VIEWS)) {
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: HEIGHT });
+        await show(page, width === WIDTHS[0]);
+        await page.waitForTimeout(1_000); // what fades in
+        await kept(await page.screenshot({ scale: "css" }), join(views, `${name}-${width}${suffix}.png`));
+        await page.keyboard.press("Escape");
+        await page.mouse.move(width / 2, HEIGHT - 10);
+      }
     }
   } finally {
     await vscode.stop();
@@ -102,6 +159,12 @@ async function icon(browser) {
   await page.setContent(`<body style="margin: 0">${await readFile(join(client, "icon.svg"), "utf8")}`);
   await kept(await page.screenshot({ omitBackground: true }), join(client, "icon.png"));
   await page.close();
+}
+
+/** Close the editors and what stands above them. */
+async function closeAll(page) {
+  await run(page, "Notifications: Clear All Notifications");
+  await run(page, "View: Close All Editors");
 }
 
 /** Write a picture, in 256 colours where pngquant is there. */

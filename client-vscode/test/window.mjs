@@ -19,7 +19,7 @@ export const SETTINGS = {
 export async function openWindow(vscode, { extension, width = 1280, height = 800, scale = 1 } = {}) {
   const page = await vscode.browser.newPage({ viewport: { width, height }, deviceScaleFactor: scale });
   const payload = extension === undefined ? [] : [["extensionDevelopmentPath", vscode.remote(extension)]];
-  await page.goto(vscode.address(payload));
+  await page.goto(vscode.address(payload), { timeout: SOON_MILLISECONDS });
   await see(page, ".monaco-workbench .part.editor");
   return page;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from warpwright.facts.analyze import analyze
+from warpwright.rules.base import Severity
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source
 
@@ -29,3 +30,23 @@ def test_what_is_saved_is_a_share_of_all_that_is_moved() -> None:
 
 def test_what_is_coalesced_is_no_finding() -> None:
     assert gains(b"i") == []
+
+
+LOOPS = b"""
+__global__ void filter(float *out, const float *in, int width, int radius, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  out[32 * i] = 0;
+  for (int x = 1; x < radius; x++) out[width * i + x] = in[n + i];
+  for (int x = radius; x < width - radius; x++) out[width * i + x] = in[i];
+}
+void run(float *out, const float *in, int w, int r, int n) { filter<<<n / 256, 256>>>(out, in, w, r, n); }
+"""
+
+
+def test_a_loop_that_no_warp_enters_by_the_sizes_assumed_has_no_estimate_and_next_to_nothing_is_no_warning() -> None:
+    program = analyze(Source("a.cu", LOOPS), lambda _path, _name: None)
+    found = {each.span.line: each for each in run_rules(program) if each.rule == "uncoalesced-access"}
+    assert found[7].gain is None and found[7].severity is Severity.WARNING
+    assert found[6].gain is not None and found[6].gain > 0.7 and found[6].severity is Severity.WARNING
+    assert found[5].gain is not None and found[5].gain < 0.01 and found[5].severity is Severity.INFORMATION

@@ -48,7 +48,7 @@ def statistics_text(rows: Sequence[Row]) -> str:
     for rule, number in Counter(row.rule for row in rows).most_common():
         own = [row for row in rows if row.rule == rule]
         gains = [row.gain for row in own if row.gain is not None]
-        most = f"{max(gains):.0%}" if gains else "-"
+        most = gain_text(max(gains)) if gains else "-"
         lines.append((str(number), str(sum(bool(row.fixes) for row in own)), most, rule))
     return "\n".join(f"{found:>8}  {fixable:>7}  {gain:>5}  {rule}" for found, fixable, gain, rule in lines)
 
@@ -84,6 +84,14 @@ def _severities(tally: Counter[Severity]) -> Iterator[str]:
             yield click.style(count(tally[severity], NOUNS[severity]), fg=COLOURS[severity])
 
 
+def gain_text(gain: float) -> str:
+    """
+    >>> gain_text(0.686), gain_text(0.0), gain_text(1.0)
+    ('69%', '<1%', '100%')
+    """
+    return f"{gain:.0%}" if gain >= 0.01 else "<1%"
+
+
 def _block(row: Row) -> Iterator[str]:
     place, colour = row.place, COLOURS[row.severity]
     head = click.style(f"{NOUNS[row.severity]}[{row.rule}]", fg=colour, bold=True)
@@ -93,7 +101,7 @@ def _block(row: Row) -> Iterator[str]:
     gutter = " " * width
     bar = click.style("|", fg="blue")
     where = f"{place.file}:{place.line}:{place.column}"
-    gain = f", estimated gain {row.gain:.0%}" if row.gain is not None else ""
+    gain = f", estimated gain {gain_text(row.gain)}" if row.gain is not None else ""
     yield f"{gutter}{click.style('-->', fg='blue')} {where}" + (f" in {row.kernel}" if row.kernel else "") + gain
     yield f"{gutter} {bar}"
     yield from _quoted(place, width, "^", colour)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
@@ -161,7 +161,8 @@ def read_program(path: str | Path, compiled: Compiled | None = None) -> Program:
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:
-    """The kernel that is named; without a name the one with the most findings, and a note names the others."""
+    """The kernel that is named; without a name the one whose findings have the largest estimated gain, and a note names
+    the others."""
     defined = program.defined_kernels
     names = ", ".join(kernel.name for kernel in defined)
     if not defined:
@@ -173,9 +174,15 @@ def choose_kernel(program: Program, name: str | None) -> Kernel:
         return found
     if len(defined) == 1:
         return defined[0]
-    findings = Counter(finding.kernel for finding in run_rules(program) if finding.severity in FAILING)
-    chosen = max(defined, key=lambda kernel: findings[kernel.name])
-    say_note(f"of the kernels {names}, '{chosen.name}' is taken: it has the most findings. --kernel names another.")
+    gains: dict[str, float] = defaultdict(float)
+    warned = Counter[str]()
+    for finding in run_rules(program):
+        gains[finding.kernel] = max(gains[finding.kernel], finding.gain or 0.0)
+        warned[finding.kernel] += finding.severity in FAILING
+    chosen = max(defined, key=lambda kernel: (gains[kernel.name], warned[kernel.name]))
+    gain = gains[chosen.name]
+    why = f"the largest estimated gain, {gain:.0%}" if gain else "the most findings"
+    say_note(f"of the kernels {names}, '{chosen.name}' is taken: it has {why}. --kernel names another.")
     return chosen
 
 

@@ -20,7 +20,7 @@ from warpwright.verify import harness
 
 @click.command("optimize")
 @click.argument("file", type=click.Path(), metavar="FILE")
-@click.option("--kernel", metavar="NAME", help="The kernel to work on; else the one with the most findings.")
+@click.option("--kernel", metavar="NAME", help="The kernel to work on; else the one with the largest estimated gain.")
 @click.option(
     "--goal",
     type=click.Choice(["speed", "memory", "fix"]),

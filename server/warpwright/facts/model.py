@@ -175,7 +175,8 @@ class Access:
     the value that is read or written, which moves in pieces of `bytes`, and `type` its name, such as "float".
     `by_thread` is false where nothing of the address depends on the thread within its block, which the compiler sees
     too. `run_time_index`: of a local array, whether a run-time value picks the element here.
-    `thinned`, of an atomic: data decide which of the active lanes really come here.
+    `thinned`, of an atomic: data decide which of the active lanes really come here. `reached` is false where none of
+    the warps looked at comes here by the sizes that were assumed, so that nothing tells how often it runs.
     """
 
     span: Span
@@ -207,6 +208,7 @@ class Access:
     by_thread: bool = True
     run_time_index: bool = False
     thinned: bool = False
+    reached: bool = True
 
     @property
     def excess(self) -> float | None:

@@ -103,7 +103,7 @@ def _access(access: Access, accesses: Sequence[Access], lines: _Places, profile:
     # The machine code may make one wide request of requests that stand apart in the PTX; the text knows where.
     if profile.backend is Backend.EMULATOR and any(each.bytes != access.bytes for each in traffic):
         return access
-    return _counted(access, traffic, profile.basis)
+    return replace(_counted(access, traffic, profile.basis), reached=True)
 
 
 def _is_beside(access: Access, other: Access) -> bool:

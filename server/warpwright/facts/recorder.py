@@ -156,6 +156,7 @@ class Recorder:
         tally.distinct += weight * pattern.distinct
         tally.active += weight * pattern.active
         tally.seen += weight
+        tally.reached = tally.reached or not self.forcing
         sampled = self.forcing or (self.one_alignment and space is Space.GLOBAL and pattern.distinct > 1)
         tally.basis = max(tally.basis, pointer.basis, ASSUMED if sampled else EXACT)
         if size > 1 and tally.misaligned is None and _is_misaligned(first, pattern, size, pointer, position.guards):

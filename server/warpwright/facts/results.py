@@ -72,6 +72,7 @@ def access_fact(tally: AccessTally, launch: int) -> Access:
         type=tally.type,
         by_thread=tally.by_thread,
         thinned=tally.thinned,
+        reached=tally.reached,
     )
 
 

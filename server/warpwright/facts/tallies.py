@@ -105,6 +105,7 @@ class AccessTally:
     type: str = ""
     by_thread: bool = False
     thinned: bool = False
+    reached: bool = False  # by a warp that was not sent down here to see what is there
 
     @property
     def counts(self) -> Counts:

@@ -16,7 +16,7 @@ _CYCLES = {Space.GLOBAL: 1.5, Space.SHARED: 1.0}
 def without_excess(kernel: Kernel, access: Access) -> float | None:
     """The share that is saved where this place makes the fewest transactions that it can; None where they were not
     counted."""
-    if access.joined or access.transactions is None:
+    if access.joined or not access.reached or access.transactions is None:
         return None
     got, ideal = access.transactions
     return _share(kernel, access, got - ideal)
@@ -24,7 +24,7 @@ def without_excess(kernel: Kernel, access: Access) -> float | None:
 
 def without_repeats(kernel: Kernel, access: Access) -> float | None:
     """The share that is saved where one of the innermost loop's iterations makes this access, and no other."""
-    if access.joined or access.transactions is None:
+    if access.joined or not access.reached or access.transactions is None:
         return None
     return _share(kernel, access, access.transactions[0] * (1 - 1 / max(access.iterations, 1.0)))
 
@@ -32,7 +32,7 @@ def without_repeats(kernel: Kernel, access: Access) -> float | None:
 def without_turns(kernel: Kernel, access: Access) -> float | None:
     """The share that is saved where one lane updates each address of an atomic: the others wait for their turn."""
     addresses = access.addresses_per_request
-    if addresses is None or not addresses:
+    if not addresses or not access.reached:
         return None
     waiting = min(access.active_lanes, WARP) - addresses
     time = sum(_times(kernel).get(access.launch, {}).values())

@@ -18,11 +18,14 @@ from warpwright import rules
 from warpwright.cuda.extension.unit import Unit, unit_of
 from warpwright.facts.model import Program
 from warpwright.rules.base import Finding, Rule, Severity
+from warpwright.rules.weighing import at_most
 from warpwright.syntax.source import Source, Span
 
 log = logging.getLogger(__name__)
 
 NURSERY = "nursery"
+LEAST_GAIN = 0.01
+"""Share of a kernel's time below which what is estimated to be saved is no reason for a warning."""
 _ORDER = {severity: place for place, severity in enumerate(Severity)}
 _SUPPRESSION = re.compile(r"(?://|/\*|#)\s*warpwright:\s*ignore\[([^\]]*)\]")
 
@@ -130,7 +133,7 @@ def _judged(
             replace(
                 finding,
                 rule=rule.name,
-                severity=severity or finding.severity or rule.severity,
+                severity=severity or _severity(rule, finding),
                 kernel=finding.kernel or kernel,
             )
             for finding in check()
@@ -138,6 +141,12 @@ def _judged(
     except Exception:
         log.exception("rule %s failed on %s", rule.name, where)
         return []
+
+
+def _severity(rule: Rule, finding: Finding) -> Severity:
+    """Information at most for what would save next to nothing."""
+    level = finding.severity or rule.severity
+    return at_most(Severity.INFORMATION, level) if finding.gain is not None and finding.gain < LEAST_GAIN else level
 
 
 def _grade(finding: Finding) -> int:

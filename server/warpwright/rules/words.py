@@ -79,7 +79,7 @@ def launch_related(launch: Launch | None) -> tuple[Related, ...]:
     """The launch that fixes the block's shape, as a place to jump to."""
     if launch is None or launch.span is None:
         return ()
-    known = f" with block {dims_text(launch.block)}" if launch.basis is Basis.EXACT else ""
+    known = f" with block {dims_text(launch.block)}" if launch.basis is not Basis.ASSUMED else ""
     return (Related(launch.span, f"launched here{known}"),)
 
 

@@ -38,11 +38,12 @@ void run(float *host) {
 ## Limits
 
 - Of pointers that the function hands to the kernel by their names, uses in the statements behind a `cudaFree` in the
-  same block, up to where the pointer is set anew.
+  same block, up to where the pointer is set anew or a graph is launched, which may allocate at its address.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel
@@ -51,6 +52,8 @@ from warpwright.rules.host._pointers import pointers_of
 
 severity = Severity.ERROR
 
+_GRAPH = re.compile(r"\b(?:cuda|hip)GraphLaunch\b")
+"""A graph may allocate at an address that it got when it was captured."""
 FIXES = (Fix("free-later", "Free it behind its last use"),)
 
 
@@ -59,7 +62,11 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         source, seen = function.source, set[int]()
         for call in function.frees.get(name, ()):
             use = function.used_behind(call, name)
-            if use is None or use.start_byte in seen:
+            if (
+                use is None
+                or use.start_byte in seen
+                or _GRAPH.search(source.code_text(call.node.end_byte, use.start_byte))
+            ):
                 continue
             seen.add(use.start_byte)
             freed = source.span(call.node)

@@ -123,7 +123,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 f"{because(launch, access.basis, access.why)}\n{_advice(kernel, access, array, merged)}"
             ),
             severity=weighed(kernel, access, level),
-            gain=without_excess(kernel, access),
+            gain=None if merged else without_excess(kernel, access),
             evidence={
                 "wavefronts_per_request": round(got, 3),
                 "ideal_wavefronts_per_request": round(ideal, 3),

@@ -107,7 +107,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 + f"\n{_advice(structure, level)}"
             ),
             severity=weighed(kernel, access, level),
-            gain=without_excess(kernel, access),
+            gain=None if level is Severity.HINT else without_excess(kernel, access),
             evidence={
                 "sectors_per_request": round(got, 3),
                 "ideal_sectors_per_request": round(ideal, 3),

@@ -107,7 +107,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 f"{because(launch, access.basis, access.why)}\n{_advice(kernel, cached)}"
             ),
             severity=weighed(kernel, access, level),
-            gain=without_excess(kernel, access),
+            gain=None if cached else without_excess(kernel, access),
             evidence={
                 "sectors_per_request": round(got, 3),
                 "ideal_sectors_per_request": round(ideal, 3),
