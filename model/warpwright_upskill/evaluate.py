@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -278,7 +278,7 @@ def main(
         "hardware": processor(),
         "versions": {
             "python": platform.python_version(),
-            **{name: version(name) for name in ("warpwright", "llama-cpp-python", "torch")},
+            **{name: _version(name) for name in ("warpwright", "llama-cpp-python", "torch")},
         },
         "prompts_sha256": _prompts_hash(prompts),
         "tries": tries,
@@ -319,6 +319,14 @@ def _repairs(answers: Answers, name: str, repairs: Sequence[Example], worker: Wo
         return {}
     with progress_bar(f"{name}: repairs", len(repairs)) as progress:
         return {"repairs": repair_summary(ask_repairs(answers, repairs, worker, progress))}
+
+
+def _version(name: str) -> str | None:
+    """Answers that are kept are judged where neither the model's runtime nor warpwright is installed, too."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _prompts_hash(prompts: Sequence[Prompt]) -> str:
