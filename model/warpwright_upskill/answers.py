@@ -22,7 +22,8 @@ from warpwright.assist.formula_task import FormulaRequest, formula_prompt
 from warpwright.assist.formula_votes import TEMPERATURE
 
 from warpwright_upskill.console import StageError, progress_bar, stage
-from warpwright_upskill.examples import FORMULA, HELD_OUT, read_examples
+from warpwright_upskill.data.render import render
+from warpwright_upskill.examples import FORMULA, HELD_OUT, PLAN, REPAIR, read_examples
 from warpwright_upskill.gemma import BOS, Tokens, Vocabulary, choose_device, load_weights, vocabulary_hash
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.prompts import read_prompts, spread
@@ -30,7 +31,7 @@ from warpwright_upskill.training.lora import load_adapter
 from warpwright_upskill.training.sampling import sample
 
 AT_ONCE = 2048
-MOST_TOKENS = 160
+MOST_TOKENS = 256
 
 
 def read_answers(path: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
@@ -60,10 +61,13 @@ def main() -> None:
 @main.command()
 @click.option("--prompts", type=click.Path(path_type=Path), default=Path("model/prompts"), show_default=True)
 @click.option("--shown", type=click.Path(path_type=Path), help="JSON lines of which each prompt shows the nearest.")
+@click.option(
+    "--examples", type=click.Path(path_type=Path), help="JSON lines whose held-out plans and repairs are asked."
+)
 @click.option("--limit", default=0, help="So many prompts, evenly spaced; 0 is all.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True)
 @model_option
-def prepare(prompts: Path, shown: Path | None, limit: int, out: Path, model: str | None) -> None:
+def prepare(prompts: Path, shown: Path | None, examples: Path | None, limit: int, out: Path, model: str | None) -> None:
     """Write the tokens of the prompts, for a machine without their tokenizer."""
     gguf = find_base(model).path
     known = read_examples(shown) if shown else []
@@ -74,6 +78,9 @@ def prepare(prompts: Path, shown: Path | None, limit: int, out: Path, model: str
         near = index.nearest(prompt.comment)
         request = FormulaRequest(prompt.comment, prompt.given, near[0] if near else None)
         found[prompt.id] = [BOS, *tokens.encode(formula_prompt(request))]
+    for example in read_examples(examples) if examples else []:
+        if example.split == HELD_OUT and example.task in (PLAN, REPAIR) and (rendered := render(example)) is not None:
+            found[example.id] = [BOS, *tokens.encode(rendered.prompt)]
     tokens.close()
     made = {"vocabulary": vocabulary_hash(gguf)[0], "shown": shown.name if shown else "", "prompts": found}
     out.write_text(json.dumps(made), encoding="utf-8")

@@ -30,7 +30,17 @@ from warpwright_upskill.data.plans import measured_jobs, predicted_jobs, without
 from warpwright_upskill.data.repairs import repair_jobs
 from warpwright_upskill.data.spelled import spelled_jobs
 from warpwright_upskill.data.written import written_jobs
-from warpwright_upskill.examples import FORMULA, PLAN, REPAIR, Example, Jobs, Make, read_examples, write_json_lines
+from warpwright_upskill.examples import (
+    FORMULA,
+    PLAN,
+    REPAIR,
+    WRITTEN,
+    Example,
+    Jobs,
+    Make,
+    read_examples,
+    write_json_lines,
+)
 
 
 def edition(seed: str) -> str:
@@ -60,10 +70,13 @@ def _write(make: Make, path: Path) -> str:
 
 
 def merged(examples: Sequence[Example]) -> list[Example]:
-    """Without what says the same again, and without plans that contradict each other."""
+    """Without what says the same again, and without plans that contradict each other. Written requests stand under other
+    names on purpose."""
     by_task = {task: [each for each in examples if each.task == task] for task in (FORMULA, PLAN, REPAIR)}
+    written = {each.id: each for each in by_task[FORMULA] if each.provenance.origin == WRITTEN}
+    others = [each for each in by_task[FORMULA] if each.provenance.origin != WRITTEN]
     repairs = {each.id: each for each in by_task[REPAIR]}
-    return [*distinct(by_task[FORMULA]), *without_contradictions(by_task[PLAN]), *repairs.values()]
+    return [*written.values(), *distinct(others), *without_contradictions(by_task[PLAN]), *repairs.values()]
 
 
 @click.command()

@@ -34,13 +34,21 @@ from warpwright_upskill.answers import read_answers
 from warpwright_upskill.console import fail, progress_bar, stage
 from warpwright_upskill.evaluation.formulas import Kept, ask_all, summary
 from warpwright_upskill.evaluation.nearest import Nearest
-from warpwright_upskill.evaluation.plans import ask_plans, asked_plans, fixed_order, plan_summary, right_by_chance
+from warpwright_upskill.evaluation.plans import (
+    ask_plans,
+    asked_plans,
+    fixed_order,
+    kept_plans,
+    plan_summary,
+    right_by_chance,
+)
 from warpwright_upskill.evaluation.references import prepare
 from warpwright_upskill.evaluation.repairs import (
     Answers,
     ask_repairs,
     asked_repairs,
     from_engine,
+    from_kept,
     from_known,
     repair_summary,
 )
@@ -257,6 +265,9 @@ def main(
             results[system.name] = asked(system)
         for path, settings, texts in written:
             results[path.stem] = asked(KeptSystem(path.stem, {**settings, "sha256": sha256(path)}, texts))
+            results[path.stem] |= _repairs(from_kept(texts), path.stem, [e for e in repairs if e.id in texts], worker)
+            if there := [each for each in plans if each.id in texts]:
+                results[path.stem]["plans"] = plan_summary(kept_plans(there, texts))
         for name, found in local.items():
             with asked_model(*found, name) as own:
                 results[name] = asked(own) | _plans(own.engine, name, plans)
