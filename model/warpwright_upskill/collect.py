@@ -70,8 +70,8 @@ def _write(make: Make, path: Path) -> str:
 
 
 def merged(examples: Sequence[Example]) -> list[Example]:
-    """Without what says the same again, and without plans that contradict each other. Written requests stand under other
-    names on purpose."""
+    """Without what says the same again, and without plans that contradict each other. Written requests stand under
+    other names on purpose."""
     by_task = {task: [each for each in examples if each.task == task] for task in (FORMULA, PLAN, REPAIR)}
     written = {each.id: each for each in by_task[FORMULA] if each.provenance.origin == WRITTEN}
     others = [each for each in by_task[FORMULA] if each.provenance.origin != WRITTEN]
