@@ -3,11 +3,11 @@
     python benchmarks/trace_programs.py [--only NAME...] [--device cpu|cuda] [--jobs N] --out benchmarks/results
     python benchmarks/trace_programs.py --again DIR        judge what was recorded with --keep DIR once more
 
-Each program in trace_programs/ says in comments what it needs (`# device`), what it is bound by, which proposal is its
-cure, and marks its line with `# here` (a program of several such lines is right with any). It is traced, then its slow
-and its cured version are timed without a profiler. Writes trace_programs_cpu.json for those that need no GPU, and
-trace_programs_cuda.json on a machine that has one, again after each program. An estimate is right where it and the
-measured gain lie within a factor of 1.5.
+Each program in trace_programs/ (Python, or CUDA C++) says in comments what it needs (`# device`), what it is bound by,
+which proposal is its cure, and marks its line with `# here` (a program of several such lines is right with any). It is
+traced, then its slow and its cured version are timed without a profiler. Writes trace_programs_cpu.json for those that
+need no GPU, and trace_programs_cuda.json on a machine that has one, again after each program. An estimate is right
+where it and the measured gain lie within a factor of 1.5.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from hardware import gpu_run, processor
+from warpwright.cli.trace import cuda_toolkit
 from warpwright.progress import never_cancelled
 from warpwright.timeline.model import Trace, TraceError
+from warpwright.timeline.program import compiled_program, record_program
 from warpwright.timeline.record import Recording, record
 from warpwright.timeline.report import report_json, report_of
 
@@ -51,7 +53,7 @@ def main() -> int:
     if arguments.again:
         return again(arguments)
     ran = gpu_run() if arguments.device == "cuda" else {"command": " ".join(["python", *sys.argv])}
-    expected = {path: said(path) for path in sorted(PROGRAMS.glob("[a-z]*.py"))}
+    expected = {path: said(path) for path in sorted([*PROGRAMS.glob("[a-z]*.py"), *PROGRAMS.glob("[a-z]*.cu")])}
     paths = [path for path, each in expected.items() if each.get("device") == arguments.device]
     paths = [path for path in paths if not arguments.only or path.stem in arguments.only]
     rows: list[dict[str, Any]] = []
@@ -77,7 +79,7 @@ def again(arguments: argparse.Namespace) -> int:
     document = json.loads((arguments.out / f"trace_programs_{arguments.device}.json").read_text(encoding="utf-8"))
     rows = []
     for row in document.pop("programs"):
-        path = PROGRAMS / f"{row['program']}.py"
+        path = next(iter(PROGRAMS.glob(f"{row['program']}.*")))
         kept = arguments.again / f"{path.stem}.pickle.xz"
         recorded = pickle.loads(lzma.decompress(kept.read_bytes())) if kept.exists() else None
         rows.append(row if recorded is None else judged(path, said(path), recorded, row))
@@ -97,18 +99,20 @@ def _write(arguments: argparse.Namespace, head: Mapping[str, Any], rows: Sequenc
 
 def said(path: Path) -> dict[str, str]:
     """What a program says of itself."""
-    return dict(re.findall(r"^# (device|bound|proposal): (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE))
+    return dict(re.findall(r"^(?:#|//) (device|bound|proposal): (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def marked(path: Path) -> list[int]:
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [number for number, line in enumerate(lines, 1) if line.endswith("# here")]
+    return [number for number, line in enumerate(lines, 1) if line.endswith((" # here", " // here"))]
 
 
 def measured(path: Path, expected: Mapping[str, str], keep: Path | None) -> dict[str, Any]:
     row: dict[str, Any] = {"program": path.stem}
     try:
-        trace = record(Recording(path, seconds=120.0, confined=False), never_cancelled)
+        wanted = Recording(path, seconds=60.0, confined=False)
+        is_cuda = path.suffix == ".cu"
+        trace = record_program(wanted, cuda_toolkit(), never_cancelled) if is_cuda else record(wanted, never_cancelled)
         if keep:
             (keep / f"{path.stem}.pickle.xz").write_bytes(lzma.compress(pickle.dumps(trace), preset=1))
         if expected["proposal"] != "none":
@@ -147,8 +151,11 @@ def _place(each: Mapping[str, Any]) -> tuple[str, int]:
 
 def _timed(path: Path) -> list[float]:
     """Milliseconds of the slow and the cured version."""
-    command = [sys.executable, str(path), "--time"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, str(path)]
+        if path.suffix == ".cu":
+            command = [str(compiled_program(path, Path(folder), cuda_toolkit().nvcc))]
+        done = subprocess.run([*command, "--time"], capture_output=True, text=True, timeout=_SECONDS, check=True)
     return [round(float(each) * 1e3, 3) for each in done.stdout.split()[-2:]]
 
 

@@ -18,7 +18,8 @@ def test_the_files_of_a_package() -> None:
     made = wired(SOFTMAX, "softmax", ["f32", "bf16"])
     assert sorted(made.files) == [
         "pyproject.toml", "setup.py", "softmax/__init__.py", "softmax/csrc/softmax.cu",
-        "softmax/csrc/softmax_autograd.cpp", "softmax/csrc/softmax_backward.cu", "softmax/csrc/softmax_backward_operator.cpp",
+        "softmax/csrc/softmax_autograd.cpp", "softmax/csrc/softmax_backward.cu",
+        "softmax/csrc/softmax_backward_operator.cpp",
         "softmax/csrc/softmax_operator.cpp", "softmax_inline.py", "tests/test_softmax.py",
     ]  # fmt: skip
     for file, text in made.files.items():

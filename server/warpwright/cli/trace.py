@@ -11,11 +11,15 @@ from pathlib import Path
 import click
 
 from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, stop_on_ctrl_c
+from warpwright.missing import Missing
 from warpwright.syntax.encoding import shown_in
 from warpwright.timeline.kept import keep
 from warpwright.timeline.model import TraceError
+from warpwright.timeline.program import Toolkit, record_program
 from warpwright.timeline.record import Recording, record
 from warpwright.timeline.report import read_trace, report_json, report_of
+from warpwright.toolchain.find import find_toolchain, wheel_directories
+from warpwright.verify.harness import has_driver
 
 
 @click.command("trace", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -75,12 +79,14 @@ def command(
     output: str,
     target: str | None,
 ) -> int:
-    """Show what a PyTorch program waits for: launches, synchronisation, copies, data loading, Python or the GPU.
+    """Show what a PyTorch or CUDA program waits for: launches, waits, copies, data loading, the host or the GPU.
 
-    SCRIPT is run with ARGS under torch.profiler, in a process of its own: confined, and ended after --seconds; what it
-    prints goes to stderr. Each moment of the wall time counts for one cause, so that the shares sum to all of it; the
-    lines that launch, wait and copy are named, and what would help, with the gain expected of it. Options come before
-    SCRIPT. Exit status: 0 done, 2 it could not be run or read.
+    SCRIPT is a Python script, which is run with ARGS under torch.profiler; or a program, or a .cu file that nvcc makes
+    one of, which are run under CUPTI or Nsight Systems (a program that is built with -g has lines). It runs in a
+    process of its own: confined, and ended after --seconds; what it prints goes to stderr. Each moment of the wall time
+    counts for one cause, so that the shares sum to all of it; the lines that launch, wait and copy are named, and what
+    would help, with the gain expected of it. Options come before SCRIPT. Exit status: 0 done, 2 it could not be run or
+    read.
     """
     if (script is None) == (imported is None):
         raise CannotRun("name a script to run, or a trace to read with --import: one of the two")
@@ -100,7 +106,16 @@ def command(
                     confined=not unconfined,
                     writes=tuple(Path(each) for each in writes),
                 )
-                trace = record(wanted, is_cancelled)
+                is_script = wanted.script.suffix == ".py" or not wanted.script.is_file()
+                if not is_script and not has_driver():
+                    raise CannotRun(
+                        f"{wanted.script} is no Python script, and there is no NVIDIA driver here, without which a "
+                        "CUDA program does nothing: trace it on a machine with a GPU, or record it there with nsys "
+                        "and read that with --import"
+                    )
+                trace = (
+                    record(wanted, is_cancelled) if is_script else record_program(wanted, cuda_toolkit(), is_cancelled)
+                )
         except TraceError as error:
             raise CannotRun(str(error)) from None
         progress("Reading what was recorded", None)
@@ -123,3 +138,12 @@ def command(
         shown = sys.stdout.isatty() or "COLUMNS" in os.environ
         print_or_write(trace_text(report, shutil.get_terminal_size().columns if shown else 100), file, styled=True)
     return 0
+
+
+def cuda_toolkit() -> Toolkit:
+    """The compiler that is used, and where CUPTI may be: in its toolkit, in the usual folder, among NVIDIA's wheels."""
+    found = find_toolchain()
+    beside = () if isinstance(found, Missing) else tuple(each.parent for each in found.include_dirs)
+    wheels = [each for folder in sys.path if folder for each in Path(folder).glob("nvidia/cuda_cupti")]
+    homes = (*beside, Path("/usr/local/cuda"), *wheel_directories(), *wheels)
+    return Toolkit(None if isinstance(found, Missing) else found.nvcc, homes)

@@ -28,6 +28,7 @@ COLOURS = {
     Cause.LOADING: "blue",
     Cause.OPERATORS: "cyan",
     Cause.PYTHON: "bright_black",
+    Cause.HOST: "bright_black",
     Cause.SETUP: "white",
 }
 

@@ -21,6 +21,7 @@ class Cause(StrEnum):
     LOADING = "data loading"
     OPERATORS = "CPU operators"
     PYTHON = "Python"
+    HOST = "host code"
     SETUP = "set-up"
     RECORDING = "recording"
 

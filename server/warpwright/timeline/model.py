@@ -101,4 +101,5 @@ class Trace:
     processors: int = 8
     busy: float = 0.0
     costs: tuple[int, int, int] = (0, 0, 0)
+    is_python: bool = True
     notes: tuple[str, ...] = field(default=())

@@ -130,7 +130,7 @@ def _trace(database: sqlite3.Connection, name: str) -> Trace:
         for row, span in _spans(database, "NVTX_EVENTS")
     )
     devices = tuple(str(row["name"]) for row in _rows(database, "TARGET_INFO_GPU") if row.get("name"))
-    return Trace(name, calls=calls, activities=tuple(activities), ranges=ranges, devices=devices)
+    return Trace(name, calls=calls, activities=tuple(activities), ranges=ranges, devices=devices, is_python=False)
 
 
 def _rows(database: sqlite3.Connection, table: str) -> Iterator[Row]:

@@ -43,8 +43,8 @@ def proposals(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> list[P
     """The worthwhile ones, the largest gain first."""
     totals = shared.totals()
     found = [
-        *_waits(costs),
-        *_graph(costs),
+        *_waits(trace, costs),
+        *_graph(trace, costs),
         *_batching(trace, costs),
         *_fusion(trace, shared),
         *_pinning(trace, shared, totals, costs),
@@ -52,7 +52,7 @@ def proposals(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> list[P
         *_reading(costs),
         *_python(shared, costs),
         *_round_trips(trace, shared, totals, costs),
-        *_memory(costs),
+        *_memory(trace, costs),
         *_operators(trace, shared, costs),
     ]
     own = shared.own
@@ -64,33 +64,49 @@ def proposals(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> list[P
     return sorted(made, key=lambda each: -each.saved)
 
 
+_IN_TORCH = {
+    "wait": "keep the value on the GPU (torch.where, masks as factors), or read it every so many iterations",
+    "graph": 'torch.compile(mode="reduce-overhead"), or torch.cuda.graph for fixed shapes',
+    "pinned": "DataLoader(pin_memory=True) and .to(device, non_blocking=True)",
+    "memory": "no empty_cache() in a loop, and the same shapes in each step",
+}
+_IN_CUDA = {
+    "wait": "let work queue up on its stream, and wait once, where the host needs what was computed",
+    "graph": "cudaStreamBeginCapture, then cudaGraphLaunch in each turn, for fixed shapes",
+    "pinned": "allocate the host's side by cudaMallocHost, and copy by cudaMemcpyAsync on a stream of its own",
+    "memory": "allocate before the loop, or from a pool (cudaMallocAsync)",
+}
+
+
+def _cures(trace: Trace) -> Mapping[str, str]:
+    return _IN_TORCH if trace.is_python else _IN_CUDA
+
+
 _Found = tuple[str, str, tuple[Place, ...], int, str]
 
 
-def _waits(costs: Sequence[LineCost]) -> Iterator[_Found]:
+def _waits(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
     for cost in costs:
         if cost.waits:
             what, count = max(cost.waits.items(), key=lambda item: item[1])
             yield (
                 "synchronisation",
-                f"{what} waits for the GPU {count} times: keep the value on the GPU (torch.where, masks as factors), "
-                "or read it every so many iterations",
+                f"{what} waits for the GPU {count} times: {_cures(trace)['wait']}",
                 (cost.place,),
                 cost.idle.get(Cause.SYNCHRONISATION, 0),
                 "the idle time of the GPU that these waits cause",
             )
 
 
-def _graph(costs: Sequence[LineCost]) -> Iterator[_Found]:
+def _graph(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
     """All launches replayed: the host's time between kernels goes, and the gap between kernels in a graph comes."""
     launching = [cost for cost in costs if cost.launches]
     count = sum(cost.launches for cost in launching)
-    idle = sum(cost.idle.get(Cause.LAUNCHES, 0) + cost.idle.get(Cause.PYTHON, 0) for cost in launching)
+    idle = sum(cost.idle.get(cause, 0) for cost in launching for cause in (Cause.LAUNCHES, Cause.PYTHON, Cause.HOST))
     if count >= 20:
         yield (
             "CUDA graph",
-            f'record the {count} launches as a CUDA graph (torch.compile(mode="reduce-overhead"), or '
-            "torch.cuda.graph for fixed shapes)",
+            f"record the {count} launches as a CUDA graph ({_cures(trace)['graph']})",
             tuple(cost.place for cost in sorted(launching, key=lambda each: -each.launches)[:5]),
             idle - count * _GRAPH_LAUNCH,
             "the host's idle-GPU time on lines that launch, less 1 us for each kernel; shapes must not change, and "
@@ -187,8 +203,7 @@ def _pinning(trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: S
     left = max(0, round(size / rate) - totals.get(Cause.GPU, 0))
     yield (
         "pinned memory",
-        f"{len(pageable)} copies of {size / 1e6:.1f} MB come from pageable memory: DataLoader(pin_memory=True) and "
-        ".to(device, non_blocking=True)",
+        f"{len(pageable)} copies of {size / 1e6:.1f} MB come from pageable memory: {_cures(trace)['pinned']}",
         tuple(cost.place for cost in sorted(costs, key=lambda each: -each.pageable_bytes)[:3] if cost.pageable),
         exposed - left,
         f"pinned memory at {rate:.0f} GB/s ({'measured in this trace' if taken else 'assumed'}), "
@@ -260,13 +275,12 @@ def _round_trips(
         )
 
 
-def _memory(costs: Sequence[LineCost]) -> Iterator[_Found]:
+def _memory(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
     for cost in costs:
         if cost.idle.get(Cause.SETUP):
             yield (
                 "keep memory",
-                "this line makes CUDA allocate or free memory, or load modules: no empty_cache() in a loop, and the "
-                "same shapes in each step",
+                f"this line makes CUDA allocate or free memory, or load modules: {_cures(trace)['memory']}",
                 (cost.place,),
                 cost.idle[Cause.SETUP],
                 "all of the line's time in such calls",

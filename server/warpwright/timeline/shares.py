@@ -7,8 +7,8 @@ The window is [first, last) of what was recorded, or that of the steps that the 
 3. else, as GPUs are idle, for what the host is at: *data loading* (in a DataLoader), *launches* (in CUDA's calls that
    launch, and in the operators that call them), *synchronisation* (in calls that wait), *copies* (in calls that copy),
    *set-up* (allocating memory, loading modules), *CPU operators* (in operators that give a GPU nothing), and *Python*
-   for all the rest of the program;
-4. but *launches* and *Python* that follow a wait count for *synchronisation* as far as the wait lasted while a GPU
+   for all the rest of the program (*host code* where it is not Python's);
+4. but *launches* and this rest that follow a wait count for *synchronisation* as far as the wait lasted while a GPU
    worked: for so long the host could have worked ahead had it not waited, and the idle time had not been. What a wait
    gives is used up once.
 
@@ -29,7 +29,7 @@ from warpwright.timeline.host import Cause, Segment, host_segments, is_launch, m
 from warpwright.timeline.model import Activity, Event, Trace, Work
 from warpwright.timeline.places import Whereabouts, reads_files
 
-_HIDDEN_BY_WAITS = (Cause.LAUNCHES, Cause.PYTHON)
+_HIDDEN_BY_WAITS = (Cause.LAUNCHES, Cause.PYTHON, Cause.HOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,13 @@ def shared(trace: Trace) -> Shared:
     kernels = union((each.start, each.end) for each in trace.activities if each.kind is not Work.COPY)
     copies = union((each.start, each.end) for each in trace.activities if each.kind is Work.COPY)
     pieces: list[Piece] = []
+    rest = Cause.PYTHON if trace.is_python else Cause.HOST
     ahead = 0
     waited_at = start
     spans = (host_segments(trace), kernels, copies, _recording(trace))
     for begin, stop, host, (busy, copying, recording) in _cut(start, end, *spans):
         length = stop - begin
-        cause = host.cause if host is not None else Cause.PYTHON
+        cause = host.cause if host is not None else rest
         if cause is Cause.SYNCHRONISATION and (busy or copying):
             ahead += length
             waited_at = begin

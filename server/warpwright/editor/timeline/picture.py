@@ -17,6 +17,7 @@ COLOURS = {
     Cause.LOADING: "#0969da",
     Cause.OPERATORS: "#1b7c83",
     Cause.PYTHON: "#6e7781",
+    Cause.HOST: "#6e7781",
     Cause.SETUP: "#953800",
     Cause.RECORDING: "#d0d7de",
 }
