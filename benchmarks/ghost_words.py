@@ -1,19 +1,22 @@
 """Comments in words sent through the language server as an editor does: how many are answered with ghost text, and of
 these how many compile and are right.
 
-    python benchmarks/ghost_words.py [--requests 1000] [--plain] [--write]
-    python benchmarks/ghost_words.py --prompts benchmarks/ghost/requests.toml ...
+    python benchmarks/ghost_words.py [--prompts FILE.toml ...] [--write]
+    python benchmarks/ghost_words.py --requests 1000 [--plain] [--write]
 
-Requests are made by the wordings program of the corpus for compositions that are kept from training (its split
-"held-out"), with a signature where it makes one in C; with `--plain` of all compositions without clauses, in the words
-of their operator alone. With `--prompts` they are requests that were written by hand, in the form of `model/prompts`;
-one without a signature is asked for by a key. A model answers where one is configured (`WARPWRIGHT_MODEL`,
-`WARPWRIGHT_ADAPTER`): what it reads is a draft and has a line of its own in the table.
+Requests are the prompts that people wrote by hand and that no model is taught with (`model/prompts`, all of them
+without `--prompts`); one without a signature is asked for by a key. With `--requests` they are made by the wordings
+program of the corpus, for compositions that are kept from training (its split "held-out"), with a signature where it
+makes one in C; with `--plain` of all compositions without clauses, in the words of their operator alone. A model
+answers where one is configured (`WARPWRIGHT_MODEL`, `WARPWRIGHT_ADAPTER`, or the installed one).
 
-Shown: an answer came. Compiled: nvcc takes the document with it. Right: the formula that the answer says the words were
-read as computes what is asked for: of prompts by the judge of `warpwright model eval`; of the corpus, by algebra or on
-random inputs, what the composition's own formula computes, whatever the names are that the request leaves open, and
-with leading dimensions taken as one. `--write` records the result in benchmarks/results/ghost_words.json.
+The table has a line for what rules read, which is shown without a mark; for formulas that a model read and for CUDA
+text that it wrote, which are marked as drafts; and for prompts for each file, all together. Shown: an answer came.
+Compiled: nvcc takes the document with it. Right: the formula that the answer says the words were read as computes what
+is asked for: of prompts by the judge of `warpwright model eval`; of the corpus, by algebra or on random inputs, what
+the composition's own formula computes, whatever the names are that the request leaves open, and with leading dimensions
+taken as one. Of CUDA text nobody can say it. `--write` records the result in benchmarks/results/ghost_words.json, of
+the corpus in ghost_words_corpus.json.
 """
 
 from __future__ import annotations
@@ -36,6 +39,9 @@ from typing import Any
 from edit_latency import figures
 from hardware import processor
 from hover_latency import PROCESSORS, Client, answer
+from warpwright.assist.endpoint import Endpoint
+from warpwright.assist.opening import named_model
+from warpwright.assist.weights import find_adapter
 from warpwright.formulas.equality import same
 from warpwright.formulas.lexer import FormulaError
 from warpwright.formulas.model import Formula
@@ -43,15 +49,19 @@ from warpwright.formulas.numpy_votes import agree
 from warpwright.formulas.parser import parse
 from warpwright.formulas.printer import printed_in_one_line
 from warpwright.formulas.resolve import formula_of
+from warpwright.missing import Missing
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
 from warpwright.writer.names import renamed
 
-RESULT = Path(__file__).resolve().parent / "results" / "ghost_words.json"
+RESULTS = Path(__file__).resolve().parent / "results"
+PROMPTS = Path(__file__).resolve().parents[1] / "model" / "prompts"
 MOST_ORDERS = 200
 _PARAMETERS = re.compile(r"\w\s*\(([^(){}]*)\)|^([^(){}]*[*&][^(){}]*)$", re.DOTALL)
 _READ_AS = re.compile(r"// (draft, )?read as: (.*?)(?:  # .*)?$", re.MULTILINE)
+_WRITTEN = "// draft: "
+CERTAIN, READ, TEXT = "certain", "draft", "draft in CUDA text"
 _HEADERS = {"half": "cuda_fp16.h", "bfloat16": "cuda_bf16.h", "fp8": "cuda_fp8.h", "omplex": "cuComplex.h"}
 """What a file includes whose signature has such a type."""
 _VERDICTS = ("shown", "compiled", "right")
@@ -60,11 +70,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """A comment, a signature in C or "", and the formula or the prompt that tells what is right."""
+    """A comment, a signature in C or "", the formula or the prompt that tells what is right, and the file of prompts
+    that it is from."""
 
     comment: str
     given: str
     expected: Any
+    file: str = ""
 
     @property
     def text(self) -> str:
@@ -89,6 +101,8 @@ def of_corpus(count: int, seed: str, is_plain: bool) -> Iterator[Request]:
             yield Request(wording.phrase_alone(parts, chance), "", parts.formula)
         elif side_of(parts) == HELD_OUT:
             words = wording.worded(parts, chance)
+            if words.given and not given_in_c(words.given):
+                continue  # a file of CUDA holds no such signature
             yield Request(words.comment, given_in_c(words.given), parts.formula)
         else:
             continue
@@ -100,7 +114,7 @@ def of_prompts(paths: list[Path]) -> Iterator[Request]:
 
     for path in paths:
         for prompt in read_prompts(path):
-            yield Request(prompt.comment, given_in_c(prompt.given), prompt)
+            yield Request(prompt.comment, given_in_c(prompt.given), prompt, path.stem)
 
 
 def given_in_c(given: str) -> str:
@@ -187,33 +201,41 @@ def asked(client: Client, path: Path, text: str) -> tuple[float, str]:
     return seconds, found["items"][0]["insertText"] if found else ""
 
 
-def measured(requests: Iterator[Request], worker: Any) -> Json:
+def measured(requests: Iterator[Request], worker: Any, limit: float) -> Json:
     client = Client({"inlineCompletion": {}})
+    client.patience_seconds = limit + 60
+    client.tell("workspace/didChangeConfiguration", {"settings": {"warpwright": {"ghostTextSeconds": limit}}})
     times: list[float] = []
     missed: list[float] = []
     number_asked = 0
-    counts = {kind: dict.fromkeys(_VERDICTS, 0) for kind in ("certain", "draft")}
+    counts = {kind: dict.fromkeys(_VERDICTS, 0) for kind in (CERTAIN, READ, TEXT)}
+    files: dict[str, dict[str, int]] = {}
     wrong: list[Json] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, request in enumerate(requests):
             number_asked += 1
+            of_file = files.setdefault(request.file, {"asked": 0, **dict.fromkeys(_VERDICTS, 0)})
+            of_file["asked"] += 1
             seconds, shown = asked(client, Path(folder) / f"{number}.cu", request.text)
             read_as = _READ_AS.search(shown)
-            if not shown or read_as is None:
+            if read_as is None and not shown.lstrip().startswith(_WRITTEN):
                 missed.append(seconds)
                 continue
             times.append(seconds)
-            kind = counts["draft" if read_as[1] else "certain"]
-            kind["shown"] += 1
-            kind["compiled"] += compile_cubin(Source("shown.cu", encoded(request.text + shown)), arch="sm_90").ok
-            right = is_right(request, read_as[2], worker)
-            kind["right"] += right
-            if not right:
+            kind = counts[TEXT if read_as is None else READ if read_as[1] else CERTAIN]
+            compiles = compile_cubin(Source("shown.cu", encoded(request.text + shown)), arch="sm_90").ok
+            right = read_as is not None and is_right(request, read_as[2], worker)
+            for each in (kind, of_file):
+                each["shown"] += 1
+                each["compiled"] += compiles
+                each["right"] += right
+            if not right and read_as is not None:
                 wrong.append(
                     {
                         "comment": request.comment,
                         "given": request.given,
                         "read_as": read_as[2],
+                        "is_draft": bool(read_as[1]),
                         "asked": asked_for(request),
                     }
                 )
@@ -224,6 +246,7 @@ def measured(requests: Iterator[Request], worker: Any) -> Json:
     return {
         "asked": number_asked,
         **counts,
+        "files": {name: each for name, each in files.items() if name},
         "shown_after": figures(times) if times else None,
         "nothing_after": figures(missed) if missed else None,
         "wrong": wrong,
@@ -231,22 +254,37 @@ def measured(requests: Iterator[Request], worker: Any) -> Json:
 
 
 def table(result: Json) -> str:
-    """The counts as lines."""
-    lines = [f"{result['asked']} asked", f"{'':8}{''.join(f'{each:>10}' for each in _VERDICTS)}"]
-    lines += [f"{kind:8}{''.join(f'{result[kind][each]:10}' for each in _VERDICTS)}" for kind in ("certain", "draft")]
+    """The counts as lines; what is right of CUDA text is not known."""
+    columns = ("asked", *_VERDICTS)
+    rows = [(kind, {**result[kind], "right": "?"} if kind == TEXT else result[kind]) for kind in (CERTAIN, READ, TEXT)]
+    rows += list(result["files"].items())
+    both = {each: result[CERTAIN][each] + result[READ][each] + result[TEXT][each] for each in _VERDICTS}
+    rows.append(("all", {"asked": result["asked"], **both}))
+    lines = [f"{'':24}{''.join(f'{each:>10}' for each in columns)}"]
+    lines += [f"{name:24}{''.join(f'{row.get(each, str()):>10}' for each in columns)}" for name, row in rows]
     return "\n".join(lines)
+
+
+def said_of_model() -> Json:
+    """What may be asked beside the rules: its name and its adapter's, or what is missing."""
+    found = named_model(None)
+    if isinstance(found, Missing):
+        return {"missing": found.reason}
+    adapter = None if isinstance(found, Endpoint) else find_adapter(found)
+    return {"name": found.name, "adapter": adapter and adapter.name}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=1000)
+    parser.add_argument("--requests", type=int, default=0)
     parser.add_argument("--seed", default="ghost")
+    parser.add_argument("--seconds", type=float, default=20, help="the setting ghostTextSeconds")
     parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--prompts", type=Path, nargs="+", default=[])
+    parser.add_argument("--prompts", type=Path, nargs="+", default=sorted(PROMPTS.glob("*.toml")))
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     worker = None
-    if options.prompts:
+    if not options.requests:
         from warpwright_upskill.evaluation.references import prepare
         from warpwright_upskill.evaluation.worker import Worker
 
@@ -257,15 +295,17 @@ def main() -> int:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:PROCESSORS])
     result = {
         "what": "comments in words, sent through the language server: shown, compiled, right",
-        "command": f"python benchmarks/ghost_words.py {' '.join(sys.argv[1:])}",
-        **measured(requests, worker),
+        "command": " ".join(["python benchmarks/ghost_words.py", *sys.argv[1:]]),
+        "model": said_of_model(),
+        **measured(requests, worker, options.seconds),
         "hardware": processor(),
         "versions": {"python": platform.python_version(), "warpwright": version("warpwright")},
     }
     print(json.dumps(result, indent=2))
     print(table(result))
     if options.write:
-        RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        name = "ghost_words_corpus.json" if options.requests else "ghost_words.json"
+        (RESULTS / name).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return 0
 
 

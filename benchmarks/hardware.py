@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,23 @@ def processor() -> str:
     lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return f"{names[0]}, {os.cpu_count()} threads" if names else platform.processor()
+
+
+def tree_seconds(process: int) -> float:
+    """Processor seconds of a process and of all that descends from it, with those that have ended and were waited for;
+    of Linux."""
+    parents: dict[int, list[int]] = {}
+    seconds: dict[int, float] = {}
+    for each in Path("/proc").iterdir():
+        if each.name.isdigit():
+            with suppress(OSError, ValueError, IndexError):
+                said = (each / "stat").read_text().rpartition(")")[2].split()
+                parents.setdefault(int(said[1]), []).append(int(each.name))
+                seconds[int(each.name)] = sum(map(int, said[11:15])) / os.sysconf("SC_CLK_TCK")
+    tree = [process]
+    for each in tree:
+        tree += parents.get(each, [])
+    return sum(seconds.get(each, 0.0) for each in tree)
 
 
 def gpu_run() -> dict[str, Any]:

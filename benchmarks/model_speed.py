@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hardware import processor
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.formula_task import FormulaRequest, formula_prompt
 from warpwright.assist.weights import find_adapter, find_model
@@ -104,7 +105,7 @@ def main() -> None:
     model = find_model(arguments.model)
     if isinstance(model, Missing):
         sys.exit(str(model))
-    with Engine(model, find_adapter(model)) as engine:
+    with ChildEngine(model, find_adapter(model)) as engine:
         engine.complete(CompletionRequest("warm", max_tokens=2))
         found = []
         for busy in (0, arguments.busy):

@@ -32,6 +32,7 @@ from typing import Any
 from hardware import processor
 from optimize import SAMPLES
 from optimize_page import plan_table
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.plan import make_plan, parse_plan, plan_question
 from warpwright.assist.prompts import PLAN_SHOTS, nearest_shots, plan_prompt
@@ -135,7 +136,7 @@ def asked(
     if {step.rewrite for step in steps} != recorded:
         return f"{row['kernel']}: other rewrites apply today than were recorded"
     question = plan_question(kernel, findings, steps, "speed")
-    prompt = plan_prompt(question, () if engine.adapter else nearest_shots(question, PLAN_SHOTS))
+    prompt = plan_prompt(question, () if engine.is_taught else nearest_shots(question, PLAN_SHOTS))
     digest = sha256(prompt.encode()).hexdigest()
     started = time.monotonic()
     try:
@@ -190,7 +191,7 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
     adapter = find_adapter(model)
-    with Engine(model, adapter) as engine:
+    with ChildEngine(model, adapter) as engine:
         for row in recorded["kernels"]:
             if sum(len(each["rewrites"]) == 1 for each in row["candidates"]) < 2:
                 continue

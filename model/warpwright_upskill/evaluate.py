@@ -26,7 +26,9 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.engine import Engine
+from warpwright.assist.formula_shots import SHOTS, worked_examples
 from warpwright.assist.formula_votes import MAX_TOKENS, SAMPLES, TEMPERATURE
 from warpwright.assist.weights import ModelFile, find_adapter, find_model
 
@@ -55,13 +57,11 @@ from warpwright_upskill.evaluation.repairs import (
 from warpwright_upskill.evaluation.speed import measured
 from warpwright_upskill.evaluation.systems import (
     SECONDS,
-    SHOTS,
     EndpointSystem,
     KeptSystem,
     ModelSystem,
     System,
     WordsSystem,
-    worked_examples,
 )
 from warpwright_upskill.evaluation.worker import Worker
 from warpwright_upskill.examples import FORMULA, HELD_OUT, Example, read_examples
@@ -102,7 +102,7 @@ def asked_model(model: ModelFile, adapter: Path | None, name: str) -> Iterator[M
         "votes": SAMPLES,
         "worked_examples": [] if name == TAUGHT else [list(each) for each in SHOTS],
     }
-    with Engine(model, adapter) as engine:
+    with ChildEngine(model, adapter) as engine:
         yield ModelSystem(engine, name, settings)
 
 

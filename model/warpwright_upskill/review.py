@@ -20,7 +20,7 @@ from random import Random
 from typing import Any
 
 import click
-from warpwright.assist.engine import Engine
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.formula_task import read_formula
 from warpwright.formulas.model import Formula
 
@@ -112,7 +112,7 @@ def teacher_of(kind: str, url: str, model: str, variable: str) -> Teacher:
         return OpenAi(url, model, key_of(variable))
     if kind == "anthropic":
         return Anthropic(url or "https://api.anthropic.com", model, key_of(variable))
-    return Local(Engine(find_base(model))) if kind == "gguf" else Search()
+    return Local(ChildEngine(find_base(model))) if kind == "gguf" else Search()
 
 
 @click.command()

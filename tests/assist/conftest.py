@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from warpwright.assist.engine import Engine
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.weights import ModelFile, assemble_default
 
 
@@ -16,13 +16,13 @@ def model() -> ModelFile:
 
 
 @pytest.fixture(scope="session")
-def engine(model: ModelFile) -> Iterator[Engine]:
+def engine(model: ModelFile) -> Iterator[ChildEngine]:
     """The real model, shared by all tests of this folder: one start, one child."""
-    with Engine(model) as engine:
+    with ChildEngine(model) as engine:
         yield engine
 
 
 @pytest.fixture
-def unused_engine() -> Engine:
+def unused_engine() -> ChildEngine:
     """An engine whose model does not exist: it serves where no request is made."""
-    return Engine(ModelFile(Path("/nonexistent.gguf"), "none"))
+    return ChildEngine(ModelFile(Path("/nonexistent.gguf"), "none"))

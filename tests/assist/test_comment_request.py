@@ -28,6 +28,10 @@ def asked(marked: str) -> str | None:
         ("/**\n * Kernel: add two\n * vectors\n */\n|", "add two vectors"),
         ("/// kernel: écart type\n    |", "écart type"),
         ("namespace a {\n// kernel: add\n|\n}", "add"),
+        ("// kernel: add|", "add"),
+        ("// kernel: add |\n\nint x;\n", "add"),
+        ("// kernel: add  \n|", "add"),
+        ("/* kernel: add */|\n", "add"),
     ],
 )
 def test_asks(text: str, request_: str) -> None:
@@ -38,7 +42,12 @@ def test_asks(text: str, request_: str) -> None:
     "text",
     [
         "|",
-        "// kernel: add|",
+        "// kernel: ad|d",
+        "// kernel: add|\n// two vectors\n",
+        "// kernel: add|\n__global__ void add() {}",
+        "int y; // kernel: add|",
+        "/* kernel: add|\n",
+        "/* kernel: add| */\n",
         "// kernel: add\n\n\n|",
         "// kernel: add\nint x;\n|",
         "// kernel: add\n|int x;",

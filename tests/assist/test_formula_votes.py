@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.engine import Completion, CompletionRequest, Engine
 from warpwright.assist.formula_task import FormulaRequest
 from warpwright.assist.formula_votes import formulas_for, voted
@@ -14,7 +15,7 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.progress import IsCancelled, never_cancelled
 
 
-class Scripted(Engine):
+class Scripted(ChildEngine):
     """Answers what the test says, in turn; keeps what it was asked."""
 
     def __init__(self, answers: Sequence[str], stop: str = "end") -> None:

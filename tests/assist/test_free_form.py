@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.engine import Engine
 from warpwright.assist.free_form import Ask, Attempt, Task, attempts, prompt, unfit, writes_kernels
 from warpwright.assist.repair_task import RepairRequest, repair_prompt
@@ -92,8 +93,8 @@ def test_what_is_not_given_to_a_model(unused_engine: Engine) -> None:
     assert unfit(kernel) == "scale is longer than the 3000 characters that a model is given."
     assert writes_kernels(unused_engine, "speed")
     embedded = ModelFile(Path("/nonexistent.gguf"), "embedded", is_default=True)
-    assert not writes_kernels(Engine(embedded), "fix")
-    taught = Engine(embedded, Path("/nonexistent.adapter.gguf"))
+    assert not writes_kernels(ChildEngine(embedded), "fix")
+    taught = ChildEngine(embedded, Path("/nonexistent.adapter.gguf"))
     assert writes_kernels(taught, "fix") and not writes_kernels(taught, "speed")
 
 

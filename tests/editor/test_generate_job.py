@@ -21,6 +21,11 @@ from warpwright.syntax.edits import TextEdit, apply_edits
 TEXT = "// add\r\n__global__ void there(int* a) {\r\n}\r\n"
 BROKEN = "__global__ void broken(float* a) { a[0] = a; }"
 THERE = "__global__ void there(float* a) { a[0] = 1.0f; }"
+RACY = (
+    "__global__ void mirrored(float* c, const float* a) { __shared__ float t[64]; t[threadIdx.x % 64] = a[threadIdx.x];"
+    " c[threadIdx.x] = t[63 - threadIdx.x % 64]; }"
+)
+HOST = "__global__ void f(float* a) { a[0] = system(1); }"
 GOOD = "__global__ void add(float* c, const float* a) {\n    c[threadIdx.x] = a[threadIdx.x];\n}"
 
 
@@ -29,6 +34,7 @@ class _Engine:
     shown what the compiler said."""
 
     model = ModelFile(Path("/none.gguf"), "a model")
+    is_taught = False
     adapter = None
     answers: ClassVar[list[str]] = []
     asked: ClassVar[list[str]] = []
@@ -62,7 +68,7 @@ def generated(
 def test_the_first_that_compiles_and_has_a_name_of_its_own_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = generated(monkeypatch, "I cannot.", THERE, BROKEN, GOOD)
     (choice,) = answer["choices"]
-    assert choice["badge"] == "compiled, not run: nothing says what it should compute"
+    assert choice["badge"] == "ran without a fault (emulator), results not compared"
     assert choice["explanation"].startswith("c holds float and is written; a holds float and is only read.")
     assert "nobody compared it" in choice["explanation"]
     after = apply_edits(TEXT.encode(), [TextEdit(*edit) for edit in choice["edits"]["a.cu"]]).decode()
@@ -102,6 +108,8 @@ def test_limits_in_words_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
         ("I cannot.", "The model wrote no kernel."),
         (THERE, "The model wrote there, which is there already."),
         (BROKEN, "The model's kernel is not shown: it does not compile."),
+        (RACY, "The model's kernel is not shown: it does wrong in a run: Thread .* byte 0 of t"),
+        (HOST, "The model's kernel is not shown: it calls system"),
     ],
 )
 def test_what_is_no_use_is_not_offered(monkeypatch: pytest.MonkeyPatch, written: str, says: str) -> None:

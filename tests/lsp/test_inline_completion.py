@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from support.editor import VSCODE, Page, start_editor
+from support.endpoint import endpoint
 from support.kernels import CONFLICT
 from support.untaught import untaught_model
 from warpwright.assist.weights import ModelFile
 from warpwright.lsp import inline_completion
 from warpwright.missing import Missing
+from warpwright.progress import silent
 from warpwright.syntax.source import Source
 
 REQUEST = "#include <cuda_runtime.h>\n\n// kernel: the eigenvalues of a tridiagonal matrix\n"
@@ -133,6 +135,69 @@ def test_below_a_signature_the_body_alone_is_written_for_its_names_and_types(tmp
         assert editor.log == []
 
 
+@pytest.mark.nvcc
+def test_while_the_comment_is_written_the_kernel_stands_below_it_as_the_file_is_written(tmp_path: Path) -> None:
+    above = "struct Box {\r\n\tint size;\r\n};\r\n"
+    with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf", "ghostTextSeconds": 90}) as editor:
+        page = editor.open("a.cu", f"{above}// relu of x[n], half precisio")
+        assert ghost(page) is None
+        page.replace("precisio", "precision")
+        (item,) = ghost(page, seconds=120).items
+        assert item.insert_text.startswith("\r\n// read as: x: f16, y[n] = relu(x[n])")
+        assert "\n\t" in item.insert_text and "\n    " not in item.insert_text
+        page.replace("precision", "precision\r\n")
+        (rest,) = ghost(page).items
+        assert "\r\n" + rest.insert_text == item.insert_text
+        reports: list[Any] = [each for token in editor.client.progress_reports.values() for each in token]
+        titles = [each.title for each in reports if isinstance(each, types.WorkDoneProgressBegin)]
+        ends = [each for each in reports if isinstance(each, types.WorkDoneProgressEnd)]
+        assert titles.count("Writing a kernel") == 1 and ends
+
+
+ADD_ONE = "__global__ void add_one(float* x, int n) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    BODY\n}"
+ASKED = "// kernel: walk along the list of neighbours\n"
+
+
+@pytest.mark.slow
+@pytest.mark.nvcc
+def test_a_larger_model_behind_a_server_passes_the_same_door(tmp_path: Path) -> None:
+    def says(body: dict[str, Any]) -> str:
+        said = texts[0]
+        return said if body["prompt"].endswith("// Formula:") == said.startswith(" y[") else " none"
+
+    texts = [" y[i] = 2 * x[i]"]
+    with (
+        endpoint(says) as server,
+        start_editor(VSCODE, tmp_path, options={"model": f"{server.url}#big", "ghostTextSeconds": 240}) as editor,
+    ):
+        (item,) = ghost(editor.open("a.cu", "// kernel: the x that Jane meant, two fold\n"), seconds=300).items
+        assert item.insert_text.startswith("// draft, read as: y[i] = 2 * x[i]  # 4 of 4 answers of the model")
+        texts[0] = ADD_ONE.replace("BODY", "if (i < n) x[i] += 1.0f;")
+        (item,) = ghost(editor.open("b.cu", ASKED), seconds=300).items
+        first, code = item.insert_text.split("\n", 1)
+        assert first.startswith("// draft: compiled and run without a fault; nothing says what it should compute")
+        assert code == texts[0] + "\n"
+        for number, refused in enumerate(
+            (
+                'if (i < n) x[i] += system("true");',
+                "if (i < n) x[i] += undeclared;",
+                "x[i] += 1.0f;",
+                "while (x[0] < 1e30f * n) { }",
+                "if (i < n) { x[i] += 1.0f;",
+                "#include </etc/passwd>",
+            )
+        ):
+            texts[0] = ADD_ONE.replace("BODY", refused)
+            assert ghost(editor.open(f"{number}.cu", ASKED.replace("list", f"list {number}")), seconds=300) is None
+        texts[0] = "```cuda\n" * 4000
+        assert ghost(editor.open("c.cu", ASKED.replace("list", "markdown")), seconds=300) is None
+        assert not [line for line in editor.log if "Traceback" in line]
+    (later := tmp_path / "later").mkdir()
+    with start_editor(VSCODE, later, options={"model": server.url}) as editor:
+        assert ghost(editor.open("d.cu", ASKED), seconds=60) is None
+        assert editor.messages == []
+
+
 @pytest.mark.slow
 def test_words_that_are_not_understood_show_nothing(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf"}) as editor:
@@ -205,7 +270,7 @@ def test_the_model_is_loaded_once_when_files_are_opened(
     monkeypatch: pytest.MonkeyPatch, is_there: bool, jobs: list[str]
 ) -> None:
     model = ModelFile(Path("/none.gguf"), "a model") if is_there else Missing("model", "None.", "")
-    monkeypatch.setattr(inline_completion, "look_for_model", lambda _: model)
+    monkeypatch.setattr(inline_completion, "named_model", lambda _: model)
     monkeypatch.setattr(inline_completion, "QUIET_SECONDS", 0)
     asked: list[str] = []
 
@@ -235,12 +300,17 @@ def test_the_sizes_that_are_left_are_tried_once_after_requests_that_overtake_eac
         async def run(self, job: str, *_: object) -> dict[str, object]:
             await asyncio.sleep(0.05 if job == "ghostRest" else 0.01)
             self.tried += job == "ghostRest"
-            return {"wrong": ""} if job == "ghostRest" else {"texts": ["text"], "missing": "", "left": []}
+            return (
+                {"wrong": ""} if job == "ghostRest" else {"texts": ["text"], "missing": "", "left": [], "others": False}
+            )
 
     async def overtaken() -> tuple[object, int]:
         ghost_text = inline_completion.GhostText()
         monkeypatch.setattr(ghost_text, "_worker", worker := Counting())
-        asked = [asyncio.ensure_future(ghost_text.texts(key, {}, 1.0, 0.0)) for key in ("one", "two")]
+        asked = [
+            asyncio.ensure_future(ghost_text.texts(key, {"most": 1, "seconds": 1.0}, 0.0, silent))
+            for key in ("one", "two")
+        ]
         answers = await asyncio.gather(*asked)
         await asyncio.sleep(0.2)
         return answers, worker.tried

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from warpwright.assist.engine import Engine
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.weights import ModelFile, assemble_default
 
 
 @pytest.fixture(scope="session")
-def engine() -> Iterator[Engine]:
+def engine() -> Iterator[ChildEngine]:
     model = assemble_default()
     assert isinstance(model, ModelFile), model
-    with Engine(model) as engine:
+    with ChildEngine(model) as engine:
         yield engine
 
 
 @pytest.fixture
-def unused_engine() -> Engine:
+def unused_engine() -> ChildEngine:
     """An engine whose model does not exist: it serves where no request is made."""
-    return Engine(ModelFile(Path("/nonexistent.gguf"), "none"))
+    return ChildEngine(ModelFile(Path("/nonexistent.gguf"), "none"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.kernels import SEARCHED
-from warpwright.assist.engine import Engine
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.weights import ModelFile
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel, Program
@@ -133,7 +133,7 @@ def test_what_verification_rejects_is_reported_and_never_chosen() -> None:
     assert outcome.reason == f"None of the {tried} candidates is better: {tried} did not compile."
 
 
-def test_nothing_applicable_is_said_with_reasons(unused_engine: Engine) -> None:
+def test_nothing_applicable_is_said_with_reasons(unused_engine: ChildEngine) -> None:
     program, kernel = text("__global__ void add(float *a) { a[threadIdx.x] += 1; }")
     outcome = optimize(program, kernel, "speed", engine=unused_engine)
     assert (outcome.candidates, outcome.best, outcome.plan) == ((), None, None)
@@ -175,7 +175,7 @@ def test_a_model_that_is_missing_or_broken_leaves_the_search(tmp_path: Path) -> 
     )
     assert missing.plan_missing == "It is not there. Install it."
     (tmp_path / "bad.gguf").write_bytes(b"GGUF")
-    with Engine(ModelFile(tmp_path / "bad.gguf", "bad")) as engine:
+    with ChildEngine(ModelFile(tmp_path / "bad.gguf", "bad")) as engine:
         broken = optimize(program, kernel, "speed", engine=engine, is_wanted=padding)
     assert "bad.gguf could not be loaded" in broken.plan_missing or "llama" in broken.plan_missing
     assert missing.best is not None
@@ -185,7 +185,7 @@ def test_a_model_that_is_missing_or_broken_leaves_the_search(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.llm
 @pytest.mark.nvcc
-def test_the_models_plan_is_in_the_outcome_in_its_own_words(engine: Engine) -> None:
+def test_the_models_plan_is_in_the_outcome_in_its_own_words(engine: ChildEngine) -> None:
     program, kernel = sample("memory/transpose_tiled")
     outcome = optimize(program, kernel, "speed", engine=engine)
     assert outcome.plan is not None, outcome.plan_missing

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from support.upskill import TASK, ran, refused, settings
-from warpwright.assist.engine import CompletionRequest, Engine
+from warpwright.assist.child_engine import ChildEngine
+from warpwright.assist.engine import CompletionRequest
 from warpwright.assist.prompts import generate_prompt
 from warpwright.assist.weights import ModelFile
 from warpwright_upskill.gemma import Vocabulary
@@ -72,7 +73,7 @@ def test_the_exported_file_says_what_it_is_of(adapter: Path, learned: Path) -> N
 
 
 def answer(model: Path, adapter: Path | None) -> str:
-    with Engine(ModelFile(model, "tiny"), adapter) as engine:
+    with ChildEngine(ModelFile(model, "tiny"), adapter) as engine:
         return engine.complete(CompletionRequest(generate_prompt(TASK), max_tokens=60)).text
 
 

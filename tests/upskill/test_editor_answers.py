@@ -10,7 +10,8 @@ from lsprotocol import types
 from support.command import run_command
 from support.editor import VSCODE, start_editor
 from support.upskill import FORMULA, KERNEL, TASK, ran
-from warpwright.assist.engine import CompletionRequest, Engine
+from warpwright.assist.child_engine import ChildEngine
+from warpwright.assist.engine import CompletionRequest
 from warpwright.assist.prompts import generate_prompt
 from warpwright.assist.weights import ModelFile, find_adapter
 
@@ -21,9 +22,9 @@ pytestmark = [pytest.mark.upskill, pytest.mark.llm]
 def test_the_engine_answers_with_it(tiny: Path, adapter: Path) -> None:
     request = CompletionRequest(generate_prompt(TASK), max_tokens=200)
     model = ModelFile(tiny, "tiny")
-    with Engine(model) as engine:
+    with ChildEngine(model) as engine:
         base = engine.complete(request).text
-    with Engine(model, adapter) as engine:
+    with ChildEngine(model, adapter) as engine:
         taught = engine.complete(request)
     assert KERNEL not in base
     assert taught.text == f"// Step: one thread per element\n{KERNEL}"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from support.upskill import settings
-from warpwright.assist.engine import CompletionRequest, Engine
+from warpwright.assist.child_engine import ChildEngine
+from warpwright.assist.engine import CompletionRequest
 from warpwright.assist.formula_task import FormulaRequest, formula_answer, formula_prompt
 from warpwright.assist.weights import ModelFile
 from warpwright.formulas.sampler import samples
@@ -59,7 +60,7 @@ def test_a_recipe_ends_in_an_adapter_that_the_server_loads(recipe: str, tiny: Pa
     env = {**os.environ, "PYTHON": sys.executable, "MODEL": str(tiny), "ROUNDS": "1", "PROMPTS": "2"}
     command = ["sh", str(RUNS / "recipe.sh"), recipe, str(rows), str(tmp_path), *changes]
     subprocess.run(command, env=env, check=True, capture_output=True, timeout=240)
-    with Engine(ModelFile(tiny, "tiny"), tmp_path / "adapter.gguf") as engine:
+    with ChildEngine(ModelFile(tiny, "tiny"), tmp_path / "adapter.gguf") as engine:
         assert engine.complete(CompletionRequest("// Task: add\n// Formula:", max_tokens=4)).tokens > 0
 
 

@@ -11,27 +11,14 @@ from typing import Any, Protocol
 
 from warpwright.assist.engine import CompletionRequest, Engine, EngineError
 from warpwright.assist.formula_grammar import formula_grammar
-from warpwright.assist.formula_task import STOP, FormulaRequest, formula_answer, formula_prompt
+from warpwright.assist.formula_shots import SHOTS, worked_examples
+from warpwright.assist.formula_task import STOP, FormulaRequest, formula_prompt
 from warpwright.assist.formula_votes import MAX_TOKENS, SAMPLES, TEMPERATURE
 
 from warpwright_upskill.evaluation.nearest import Nearest
 from warpwright_upskill.prompts import Prompt
 
 SECONDS = 180.0
-SHOTS = (
-    ("scale a vector by alpha", "float* x, float alpha, int n", "x'[i] = alpha * x[i]"),
-    ("sum of every row", "", "s[r] = sum[c] x[r, c]"),
-    ("C = A B + bias, all in half precision", "const half* A, const half* B, const half* bias, half* C, int m, int n",
-     "A: f16, B: f16, bias: f16, C: f16, C[i, j] = (sum[k] A[i, k] * B[k, j]) + bias[j]"),
-    ("softmax along the last dimension", "const float* logits, float* probs, int rows, int cols",
-     "probs[r, c] = exp(logits[r, c] - m[r]) / s[r] where m[r] = max[c] logits[r, c], "
-     "s[r] = sum[c] exp(logits[r, c] - m[r])"),
-    ("3-point average, zeros outside", "", "y[i] = (x[i - 1; zero] + x[i] + x[i + 1; zero]) / 3"),
-    ("count how often each bin occurs", "const int* bin, int* h, int n, int bins",
-     "h: i32[B], bin: i32, h[bin[i]] = sum[i] 1"),
-)  # fmt: skip
-"""Worked examples for a model that has not learned the form."""
-
 GUIDE = """\
 You translate a comment into one tensor formula. A formula says what each element of each output is:
 y[r, c] = exp(x[r, c] - m[r]) / sum[c] exp(x[r, c] - m[r]) where m[r] = max[c] x[r, c]
@@ -131,14 +118,6 @@ class KeptSystem:
     def answers(self, prompt: Prompt) -> Iterator[Answer]:
         for text in self.kept.get(prompt.id, ()):
             yield Answer(text, 0.0)
-
-
-def worked_examples() -> str:
-    """The worked examples, each as the task renders it, with an empty line behind it."""
-    return "".join(
-        f"{formula_prompt(FormulaRequest(comment, given))}{formula_answer(formula)}\n\n"
-        for comment, given, formula in SHOTS
-    )
 
 
 @dataclass(frozen=True)

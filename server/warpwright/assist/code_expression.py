@@ -223,7 +223,7 @@ class _Reader:
         if called == "linear":
             return self._linear(args)
         if called == "clamp" and len(args) == 3 and not options:
-            low, high = (self.value(each).text for each in args[1:])
+            low, high = (self._bound(each) for each in args[1:])
             found = self.value(args[0], dims)
             return _Value(f"clamp({found.text}, {low}, {high})", found.dims, found.kept)
         if called == "gelu" and "approximate" in options:
@@ -248,6 +248,12 @@ class _Reader:
                 raise UnfitError  # torch gives places beside the values
             return self._along(each.name, args, options)
         raise UnfitError
+
+    def _bound(self, node: ast.expr) -> str:
+        """A limit of `clamp`: a number, or an array where a signature says so."""
+        if isinstance(node, ast.Name) and not self.names.signature:
+            raise UnfitError  # torch takes both, and nothing says which
+        return self.value(node).text
 
     def _own(self, inputs: Sequence[str], result: str, value: str, args: Sequence[ast.expr]) -> _Value:
         read = []

@@ -26,10 +26,11 @@ _WRITTEN_ALREADY = re.compile(rb"\s*(?:__global__|__device__|template\b|extern\b
 
 
 def requested_kernel(source: Source, offset: int) -> str | None:
-    """The kernel that the comment just above a cursor asks for, in its words; None if there is no such request.
+    """The kernel that the comment just above a cursor asks for, or at whose end it stands, in its words; None if there
+    is no such request.
 
-    The comment stands outside functions, at most one blank line lies between it and the cursor (a byte offset), the
-    cursor's line is empty, and no declaration follows that may be the answer.
+    The comment stands outside functions, at most one blank line lies between it and the cursor (a byte offset), behind
+    which its line is empty, and neither more of the comment nor a declaration follows that may be the answer.
 
     >>> text = b"// kernel: add two\\n// vectors\\n"
     >>> requested_kernel(Source("a.cu", text), len(text))
@@ -46,15 +47,20 @@ def requested_kernel(source: Source, offset: int) -> str | None:
 
 
 def comment_above(source: Source, offset: int) -> Node | None:
-    """The comment just above a cursor at which what it asks for may be written, as `requested_kernel` says."""
+    """The comment above a cursor, or at whose end it stands, where what it asks for may be written, as
+    `requested_kernel` says."""
     before, after = source.data[:offset], source.data[offset:]
     above = before.rstrip()
     newlines = before[len(above) :].count(b"\n")
-    if not above or not 1 <= newlines <= 2 or after.split(b"\n", 1)[0].strip() or _WRITTEN_ALREADY.match(after):
+    if not above or newlines > 2 or after.split(b"\n", 1)[0].strip() or _WRITTEN_ALREADY.match(after):
+        return None
+    if not newlines and after.lstrip().startswith(b"//"):
         return None
     comment = source.root.descendant_for_byte_range(len(above) - 1, len(above) - 1)
-    if comment is None or comment.type != "comment" or comment.end_byte != len(above):
+    if comment is None or comment.type != "comment" or source.data[len(above) : comment.end_byte].strip():
         return None
+    if not newlines and source.data[: comment.start_byte].rpartition(b"\n")[2].strip():
+        return None  # behind code, which it speaks of
     if any(node.type in ("compound_statement", "field_declaration_list") for node in ancestors(comment)):
         return None
     return comment

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.formula_grammar import formula_grammar
+from warpwright.assist.formula_shots import worked_examples
 from warpwright.assist.formula_task import STOP, FormulaRequest, again_prompt, formula_prompt, read_formula
 from warpwright.assist.mended_formula import mended_formula
 from warpwright.formulas.equality import same
@@ -51,7 +52,8 @@ def formulas_for(
     likelier. The first sample is the likeliest answer; what is no formula, and what is not `taken`, has no vote. No
     more is asked once no other can come first, or where none of the first few is taken: then it reads what is wrong
     with its likeliest answer, in so many `rounds` more. Raises EngineError."""
-    prompt, grammar = formula_prompt(request), formula_grammar(request)
+    shots = "" if engine.is_taught else worked_examples()
+    prompt, grammar = f"{shots}{formula_prompt(request)}", formula_grammar(request)
     deadline = time.monotonic() + budget_seconds
     written: list[Formula] = []
     asked_for = 0

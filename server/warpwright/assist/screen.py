@@ -175,6 +175,7 @@ def _flaw(source: Source) -> str:
     """Why a kernel that may be read cannot be right; "" where the tree shows nothing of the kind."""
     function = next(descendants(source.root, "function_definition"))
     pointers: dict[str, bool] = {}  # whether what a pointer parameter points to is const
+    names: list[str] = []
     declared = set(_BUILT_IN)
     for parameter in descendants(function, "parameter_declaration"):
         declarator = parameter.child_by_field_name("declarator")
@@ -182,6 +183,7 @@ def _flaw(source: Source) -> str:
             return "it has a parameter without a name"
         name = next((source.node_text(n) for n in descendants(declarator, "identifier")), "")
         declared.add(name)
+        names.append(name)
         if any(n.type in ("pointer_declarator", "array_declarator") for n in walk(declarator)):
             pointers[name] = any(n.type == "type_qualifier" and n.text == b"const" for n in parameter.children)
     body = function.child_by_field_name("body")
@@ -193,7 +195,7 @@ def _flaw(source: Source) -> str:
     unknown = sorted(used - declared)
     if unknown:
         return f"it uses {unknown[0]}, which it does not declare"
-    idle = [name for name in pointers if name not in used]
+    idle = [name for name in names if name not in used]
     if idle:
         return f"it never uses its parameter {idle[0]}"
     for target in _stored_to(body):

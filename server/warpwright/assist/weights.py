@@ -29,7 +29,10 @@ from warpwright.missing import Missing
 from warpwright.progress import Progress, silent
 
 INSTALL = "Install it with `pip install 'warpwright[model]'`."
+TAUGHT = b"warpwright.taught"
+"""The first key of a model that was taught here and merged into one file."""
 _MAGIC = b"GGUF"
+_HEAD = 256
 _BLOCK = 1 << 20
 _HUGGING_FACE = re.compile(r"[\w.-]+/[\w.-]+(:[\w./-]+\.gguf)?")
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
@@ -304,12 +307,12 @@ def _pulled(spec: str) -> ModelFile | Missing:
 def _checked_gguf(path: Path, name: str | None = None) -> ModelFile | Missing:
     advice = "Give the path of a GGUF file, or a Hugging Face name as org/repo."
     try:
-        magic = read_start(path, len(_MAGIC))
+        head = read_start(path, _HEAD)
     except OSError as error:
         return Missing("model", f"The model {path} cannot be read ({error.strerror}).", advice)
-    if magic != _MAGIC:
+    if not head.startswith(_MAGIC):
         return Missing("model", f"The model {path} is not a GGUF file.", advice)
-    return ModelFile(path.resolve(), name or path.name)
+    return ModelFile(path.resolve(), name or path.name, is_taught=TAUGHT in head)
 
 
 def _part_path(package: str, file_name: str) -> Path | None:

@@ -18,6 +18,14 @@ from warpwright.formulas.parser import parse
 from warpwright.formulas.printer import printed_in_one_line
 from warpwright.formulas.resolve import formula_of
 
+_EXTENT = re.compile(
+    r"(?:n|num|no|nr|total)?_?(?:row|col|column|line|batch|batche|channel|head|height|width|depth|elem|element|seq|"
+    r"sequence|len|length|size|dim|token|feature|hidden|vocab|class|classe|item|point|frame|sample|image|img|pixel)s?"
+    r"(?:_?(?:n|num|count|size|len|length|dim))?\d?|(?:n|num)?_?[a-z]\d?",
+    re.IGNORECASE,
+)
+"""Names of parameters that are extents."""
+
 
 @dataclass(slots=True)
 class _Value:
@@ -123,6 +131,8 @@ def _choices(said: Said, signature: Sequence[Parameter]) -> list[tuple[int, bool
         ranks = [own[0]]
     elif said.rank > 0:
         ranks = [said.rank]
+    elif len(whole) > 1 and not all(_EXTENT.fullmatch(each.name) for each in whole):
+        return []  # a number of blocks or a stride is none, and nothing says which they are
     elif whole:
         ranks = [min(4, len(whole))]
     elif said.axis in ("last", "first"):

@@ -250,6 +250,10 @@ def _read(items: list[_Item], said: Said) -> bool:
             case "epilogue":
                 if not said.after:
                     return False
+            case "of":
+                of = next((each for each in items[at + 1 :] if each.what not in ("empty", "type")), _Item("end"))
+                if of.what in ("end", "then", "and", "with", "into"):
+                    return False  # `gelu of activations`: of what is said by a word that means nothing else here
             case "number":
                 return False
         if item.what not in ("empty", "noun", "type", "axis"):

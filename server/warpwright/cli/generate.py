@@ -1,4 +1,4 @@
-"""`warpwright generate`: a kernel from words, checked; or a draft, and whether the compiler takes it."""
+"""`warpwright generate`: a kernel from words, checked; or a draft, compiled and run for faults."""
 
 from __future__ import annotations
 
@@ -35,7 +35,12 @@ from warpwright.writer.names import function_name
 
 @click.command("generate")
 @click.argument("description", required=False, default="")
-@click.option("--model", "spec", metavar="MODEL", help="A GGUF file, or a Hugging Face name that was pulled.")
+@click.option(
+    "--model",
+    "spec",
+    metavar="MODEL",
+    help="A GGUF file, a Hugging Face name that was pulled, or http://HOST:PORT/v1#MODEL.",
+)
 @click.option(
     "--reference",
     metavar="FILE.py:FUNCTION",
@@ -70,15 +75,15 @@ def command(
     compared with it in the emulator; the formula stands above it. Where words leave something open, the likeliest
     meaning is printed, and --format json has all. Else the local model says which formula is meant: its kernels are
     checked in the same way, and the line above them says "draft", since the model may have misread. Where its answers
-    do not agree it drafts a kernel, of which nothing but that it compiles is known: read it before you use it. What
-    does not read or compile goes back to the model with what was said of it, at most twice, after rules have had a
-    try; notes name the rounds.
+    do not agree it drafts a kernel, of which only that it compiles and runs without a fault in the emulator is known:
+    read it before you use it. What does not read, compile or run goes back to the model with what was said of it, at
+    most twice, after rules have had a try; notes name the rounds.
 
     Limits are options or stand in the words, beside a --reference too: "..., R = 8192, in 2 GB, on an RTX 4090, with
     tensor cores". Whether the kernels keep to them at those sizes is said with the numbers; GB are 10^9 bytes.
 
-    Exit status: 0 a kernel that is right and keeps to its limits or a draft that compiles, 1 there is none, 2 could
-    not run.
+    Exit status: 0 a kernel that is right and keeps to its limits or a draft that runs without a fault, 1 there is none,
+    2 could not run.
     """
     if not description.strip() and reference is None:
         raise CannotRun('say in words what the kernel shall do, such as "add two vectors"')
@@ -108,7 +113,7 @@ def command(
         click.echo(json.dumps(shown_in(_to_json(written, said)), indent=2))
     else:
         _print(draft, report, (*said, *written.verdicts))
-    return 0 if written.compiles else 1
+    return 0 if written.runs else 1
 
 
 def _referred(found: Referred, output: str) -> int:
@@ -257,7 +262,7 @@ def _to_json(written: Drafted, said: Sequence[str]) -> dict[str, object]:
         "goal": "generate",
         "plan": None,
         "candidates": candidates,
-        "best": 0 if written.compiles else None,
+        "best": 0 if written.runs else None,
         "assumptions": list(said),
         "reference": None,
         "reason": draft.reason,

@@ -20,7 +20,12 @@ def command() -> None:
 
 
 @command.command("info")
-@click.option("--model", "spec", metavar="MODEL", help="A GGUF file, or a Hugging Face name that was pulled.")
+@click.option(
+    "--model",
+    "spec",
+    metavar="MODEL",
+    help="A GGUF file, a Hugging Face name that was pulled, or http://HOST:PORT/v1#MODEL.",
+)
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def info(spec: str | None, output: str) -> int:
     """Which model would be used now, and where its file is. WARPWRIGHT_MODEL names another.
@@ -29,8 +34,15 @@ def info(spec: str | None, output: str) -> int:
     """
     from importlib.metadata import PackageNotFoundError, version
 
+    from warpwright.assist.endpoint import named_endpoint
     from warpwright.assist.weights import find_adapter, find_model
 
+    if (endpoint := named_endpoint(spec)) is not None:
+        if output == "json":
+            click.echo(json.dumps(shown_in({"name": endpoint.name, "url": endpoint.url}), indent=2))
+        else:
+            click.echo(f"model    {click.style(endpoint.name, bold=True)}\nserver   {endpoint.url}")
+        return 0
     with progress_line() as progress:
         model = find_model(spec, progress)
     if isinstance(model, Missing):

@@ -44,7 +44,8 @@ from warpwright.verify import harness
     "--model",
     "spec",
     metavar="MODEL",
-    help="The model to ask: a GGUF file, or a Hugging Face name that was pulled. Where no rewrite helps, or the "
+    help="The model to ask: a GGUF file, a Hugging Face name that was pulled, or "
+    "http://HOST:PORT/v1#MODEL. Where no rewrite helps, or the "
     "wish is for more than a search knows, it rewrites the kernel in its own words, and what it writes is verified.",
 )
 @click.option(

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from warpwright.assist.worded_formula import Reading
 from warpwright.editor.analysis import Analysis, compiled_as
+from warpwright.editor.file_style import as_lines
 from warpwright.editor.formula_comment import formula_at
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.editor.limited import Limited
@@ -132,7 +133,5 @@ def _free_name(source: Source, name: str) -> str:
 
 def inserted(source: Source, at: int, made: Written, head: str = "") -> str:
     """The text behind a head as whole lines, without the includes that the file has."""
-    end = "\r\n" if b"\r\n" in source.data else "\n"
     text = _INCLUDE.sub(lambda line: "" if line[0].strip() in source.text() else line[0], made.text).lstrip("\n")
-    before = "" if at == 0 or source.data[at - 1 : at] == b"\n" else "\n"
-    return (before + head + text).replace("\n", end)
+    return as_lines(source, at, head + text)

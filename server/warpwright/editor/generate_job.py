@@ -1,5 +1,5 @@
 """The work behind *Generate kernel*: the kernels of what a comment's words mean, by rules or as a model reads them,
-checked; else a model's draft, compiled, with what its reader has to know."""
+checked; else a model's draft, compiled and run for faults, with what its reader has to know."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from warpwright.assist.readings import REPAIR_ROUNDS, by_model
 from warpwright.assist.worded_formula import Reading
 from warpwright.editor.analysis import Analysis, compiled_as
 from warpwright.editor.comment_readings import readings_at
+from warpwright.editor.file_style import as_lines
 from warpwright.editor.formula_job import written_readings
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.editor.limited import Limited
@@ -20,7 +21,6 @@ from warpwright.missing import Missing
 from warpwright.optimize.drafting import drafted
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.source import Source
 
 _CAUTION = "A draft: nothing says what it should compute, so nobody compared it. Read it before you use it."
 
@@ -59,7 +59,7 @@ def generate_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled
     draft, report = found.draft, found.report
     if report is None or draft.reason:
         raise JobError(draft.reason)
-    edit = TextEdit(asked.placed, asked.placed, _lines(source, asked.placed, draft.code))
+    edit = TextEdit(asked.placed, asked.placed, as_lines(source, asked.placed, draft.code))
     unjudged = () if limits == AskedLimits() else ("Whether it keeps to its limits is not known.",)
     candidate = Candidate(
         (), (*draft.assumptions, *found.verdicts, *unjudged, _CAUTION), source, source.edited([edit]), report
@@ -88,10 +88,3 @@ def _checked(
         return written_readings(analysis, readings, placed, limited.arch, progress, is_cancelled, True, limited)
     except JobError:
         return None
-
-
-def _lines(source: Source, at: int, code: str) -> str:
-    """The code as whole lines at the start of a line, or behind the end of a text whose last line is not ended."""
-    end = "\r\n" if b"\r\n" in source.data else "\n"
-    whole = end.join([*code.splitlines(), ""])
-    return whole if at == 0 or source.data[at - 1 : at] == b"\n" else end + whole

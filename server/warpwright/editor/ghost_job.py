@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.engine import CompletionRequest, Engine, EngineError
 from warpwright.assist.formula_task import FormulaRequest, formula_prompt
+from warpwright.assist.free_form import writes_kernels
 from warpwright.assist.opening import open_engine
 from warpwright.assist.readings import by_model
 from warpwright.assist.signature import parameters
 from warpwright.assist.worded_formula import Reading
-from warpwright.editor.analysis import compiled_as
+from warpwright.editor.analysis import Analysis, compiled_as
+from warpwright.editor.file_style import as_lines, in_style
 from warpwright.editor.formula_job import checked_kernel, inserted
+from warpwright.editor.ghost_check import unfit
 from warpwright.editor.ghost_request import GhostRequest, ghost_request
 from warpwright.editor.job_request import JobError, Json, analysed
 from warpwright.editor.open_kernel import INDEX_TYPES, sizes_in
 from warpwright.editor.read_as import read_as
 from warpwright.formulas.resolve import formula_of
 from warpwright.missing import Missing
+from warpwright.optimize.drafting import drafted
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.source import Source
 from warpwright.verify.formulas import Asked, checked, written_and_checked
@@ -28,6 +34,9 @@ from warpwright.writer.write import file_text
 
 MODEL_SHARE = 0.6
 """Of the time limit, for the model; what it reads is written and compared in the rest."""
+READ_SHARE = 0.95
+"""Of the time limit, for a draft that it writes where nothing can be read, and its runs."""
+DRAFTED = "// draft: compiled and run without a fault; nothing says what it should compute, so read it."
 
 _engines: dict[str, Engine] = {}
 """The model that was asked last, by what names it: loading takes long, and this process does one job at a time."""
@@ -35,10 +44,12 @@ _engines: dict[str, Engine] = {}
 
 def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """The "texts" for the cursor at the byte "at", the likeliest reading first, "most" at most; with "is_meant" the
-    comment need not ask for a kernel. "left" is what `ghost_rest` is to check of them. Where a model would be needed
-    that is not there, "missing" says so. Raises JobError."""
+    comment need not ask for a kernel. "left" is what `ghost_rest` is to check of them, "others" whether rules know
+    further readings. Where a model would be needed that is not there, "missing" says so. Raises JobError."""
+    deadline = time.monotonic() + READ_SHARE * request["seconds"]
     analysis, settings = analysed(request)
     source = analysis.source
+    arch = compiled_as(source.path, settings)[0].arch
     wanted = ghost_request(source, request["at"], request["is_meant"])
     if wanted is None:
         raise JobError("Nothing is asked for any more.")
@@ -47,35 +58,69 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     if not readings:
         engine = _engine(settings.model)
         if isinstance(engine, Missing):
-            return {"texts": [], "missing": str(engine), "left": []}
-        seconds = MODEL_SHARE * settings.ghost_text_seconds
+            return {"texts": [], "missing": str(engine), "left": [], "others": False}
+        progress(f"{engine.model.name} is reading", None)
         try:
-            readings = tuple(by_model(engine, wanted.words, given, is_cancelled, seconds))
+            readings = tuple(by_model(engine, wanted.words, given, is_cancelled, MODEL_SHARE * request["seconds"]))
+            if not readings and wanted.kernel is None and writes_kernels(engine, "generate"):
+                draft = _draft(analysis, request["at"], engine, wanted.words, arch, deadline, progress, is_cancelled)
+                return {"texts": [draft], "missing": "", "left": [], "others": False}
         except EngineError as error:
             raise JobError(str(error)) from None
-    arch = compiled_as(source.path, settings)[0].arch
     texts: list[str] = []
     left: list[Json] = []
     for reading in readings[: request["most"]]:
         try:
             if wanted.kernel is not None:
-                texts.append(_body(source, request["at"], wanted, reading, arch, progress, is_cancelled))
+                text = _body(source, request["at"], wanted, reading, arch, progress, is_cancelled)
+                texts.append(_fit(source, request["at"], text, 0 if wanted.kernel.is_closed else 1))
                 continue
             made = checked_kernel(source, reading, arch, progress, is_cancelled)
+            head = f"{read_as(reading)}\n" if wanted.words else ""
+            texts.append(_fit(source, request["at"], inserted(source, request["at"], made, head)))
         except JobError:
             if not texts:  # the next one would be shown for the likeliest
                 raise
             continue
         left.append({"formula": reading.formula.text, "name": made.code.name, "arch": arch})
-        head = f"{read_as(reading)}\n" if wanted.words else ""
-        texts.append(inserted(source, request["at"], made, head))
-    return {"texts": texts, "missing": "", "left": left}
+    others = not readings[0].votes and len(readings) > request["most"]
+    return {"texts": texts, "missing": "", "left": left, "others": others}
+
+
+def _draft(
+    analysis: Analysis,
+    at: int,
+    engine: Engine,
+    words: str,
+    arch: str,
+    deadline: float,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+) -> str:
+    """CUDA text of a larger model's, where no formula is agreed on: compiled and run for faults. Raises JobError and
+    EngineError."""
+    taken = frozenset(kernel.name for kernel in analysis.program.kernels)
+    seconds = deadline - time.monotonic()
+    progress(f"{engine.model.name} is writing", None)
+    found = drafted(engine, words, arch, seconds, progress, is_cancelled, taken)
+    if not found.runs:
+        raise JobError(found.draft.reason)
+    said = " ".join(found.draft.assumptions)
+    text = as_lines(analysis.source, at, f"{DRAFTED} {said}\n{found.draft.code}")
+    return _fit(analysis.source, at, text)
+
+
+def _fit(source: Source, at: int, text: str, opened: int = 0) -> str:
+    """The text, if it may be shown there. Raises JobError."""
+    if reason := unfit(source, at, text, opened):
+        raise JobError(f"The kernel is not shown: {reason}.")
+    return text
 
 
 def ghost_ready(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """Load the "model", where there is one, and read what all prompts begin with."""
     engine = _engine(request["model"])
-    if isinstance(engine, Engine):
+    if isinstance(engine, ChildEngine):
         with suppress(EngineError):  # whoever asks is told
             engine.complete(CompletionRequest(formula_prompt(FormulaRequest("")), 1), is_cancelled)
     return {}
@@ -126,7 +171,7 @@ def _body(
         said.append(f"    // Compared with its formula for {kernel.template} = float.")
     said.append(f"    // Launch {threads} threads or more, in one dimension{reach}.")
     after = source.text(at)
-    return kernel.body_text([*said, *lines], after, "\r\n" if b"\r\n" in source.data else "\n")
+    return in_style(source, kernel.body_text([*said, *lines], after, "\n"))
 
 
 def _engine(model: str) -> Engine | Missing:

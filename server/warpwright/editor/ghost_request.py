@@ -11,6 +11,7 @@ from warpwright.assist.readings import by_wordings
 from warpwright.assist.signature import parameters
 from warpwright.assist.worded_formula import Reading, fits
 from warpwright.editor.comment_readings import readings_at
+from warpwright.editor.file_style import indentation
 from warpwright.editor.formula_comment import formula_above, said_in
 from warpwright.editor.open_kernel import OpenKernel, open_kernel
 from warpwright.syntax.source import Source
@@ -29,13 +30,13 @@ class GhostRequest:
 
     def key(self, source: Source, offset: int) -> str:
         """What the texts for this request depend on, beside settings: what is asked for, and of the file the names that
-        are taken, its includes and how lines end."""
+        are taken, its includes, its indentation and how lines end."""
         names = [each.name or each.formula.outputs[0].name for each in self.readings]
         taken = {name for base in names for name in re.findall(rf"\b{re.escape(base)}\w*", source.text())}
         includes = sorted(set(re.findall(r"^#include .*$", source.text(), re.MULTILINE)))
         lines = b"\r\n" in source.data, source.data[offset - 1 : offset] == b"\n", source.data[offset : offset + 1]
         asked = [(each.formula.text, each.name) for each in self.readings]
-        return repr((asked, self.words, self.kernel, sorted(taken), includes, lines))
+        return repr((asked, self.words, self.kernel, sorted(taken), includes, indentation(source.text()), lines))
 
 
 def ghost_request(source: Source, offset: int, is_meant: bool = False) -> GhostRequest | None:

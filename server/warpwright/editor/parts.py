@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from warpwright import __version__
+from warpwright.assist.endpoint import Endpoint, named_endpoint
 from warpwright.assist.opening import taught
 from warpwright.assist.weights import ModelFile, find_adapter, find_model, look_for_model
 from warpwright.missing import Missing
@@ -50,7 +51,7 @@ def parts(progress: Progress) -> Iterator[Part]:
         yield _harness()
     yield _profiler()
     yield _runtime()
-    yield _model(find_model(None, progress))
+    yield _model(named_endpoint(None) or find_model(None, progress))
     yield _editors()
 
 
@@ -64,7 +65,11 @@ def glance(model: str) -> Iterator[Part]:
     yield _emulator()
     yield _gpu()
     runtime = _runtime()
-    yield _model(look_for_model(model)) if runtime.found else replace(runtime, name="model")
+    endpoint = named_endpoint(model)
+    if endpoint is not None or runtime.found:
+        yield _model(endpoint or look_for_model(model))
+    else:
+        yield replace(runtime, name="model")
 
 
 def _analysis() -> Part:
@@ -182,8 +187,10 @@ def _runtime() -> Part:
     return Part(name, True, f"llama-cpp-python {_version('llama-cpp-python')}", gives)
 
 
-def _model(model: ModelFile | Missing) -> Part:
+def _model(model: ModelFile | Endpoint | Missing) -> Part:
     name, gives = "model", "plans and generated kernels"
+    if isinstance(model, Endpoint):
+        return Part(name, True, f"{model.name} ({model.url}), which is not asked before it is needed", gives)
     model = taught(model)
     if isinstance(model, Missing):
         return Part(name, False, model.reason, gives, model.advice)

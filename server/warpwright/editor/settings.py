@@ -281,8 +281,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "model",
         values.text,
-        "a path or a name",
-        "The model by path or name; empty is the default one. One that is named here may rewrite kernels; a project "
+        "a path, a name or an address",
+        "The model by path, name or address (`http://HOST:PORT/v1#MODEL`, an OpenAI-compatible server); "
+        "empty is the default one. One that is named here may rewrite kernels; a project "
         "names one where its folder is allowed.",
         {"type": "string"},
     ),

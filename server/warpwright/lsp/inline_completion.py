@@ -2,7 +2,9 @@
 
 What was shown before for the same comment is shown again at once, and what is left of it while the user types it.
 Else one request is under way at a time: a newer one, an edit, a cancel and the time limit each stop it. The kernel is
-written, compiled and compared with its formula in a process of its own; nothing else waits for it.
+written, compiled and compared with its formula in a process of its own; nothing else waits for it. What takes longer
+than a moment shows progress. While nothing is asked for, the other sizes of what was shown are tried, and its
+alternatives are written.
 """
 
 from __future__ import annotations
@@ -15,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from warpwright.assist.opening import taught
+from warpwright.assist.opening import named_model
 from warpwright.assist.readings import MOST_READINGS
-from warpwright.assist.weights import look_for_model
 from warpwright.cuda.extension.near import is_of_others
 from warpwright.editor.ghost_request import ghost_request
 from warpwright.lsp.convert import position
 from warpwright.lsp.guard import guarded
+from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.shown_text import ShownText
-from warpwright.lsp.work import Worker, WorkError
+from warpwright.lsp.work import OnProgress, Worker, WorkError
 from warpwright.missing import Missing
+from warpwright.progress import Progress, silent
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_LEFT = 16
-"""Answers of which sizes are left to be tried."""
+"""Jobs that are left for when nothing is asked for."""
+HINT_SECONDS = 0.4
+"""Before progress is shown."""
 MOST_REST_SECONDS = 120.0
 QUIET_SECONDS = 1.0
 """Without a request, before the sizes that are left are tried."""
@@ -52,23 +57,25 @@ class GhostText:
         self._worker = Worker()
         self._job: asyncio.Task[Any] | None = None
         self._missing: set[str] = set()
-        self._left: deque[tuple[str, object]] = deque(maxlen=MOST_LEFT)
+        self._left: deque[tuple[str, str, Mapping[str, object]]] = deque(maxlen=MOST_LEFT)
         self._rest: asyncio.Task[None] | None = None
 
-    async def texts(self, key: str, request: Mapping[str, object], seconds: float, pause: float) -> tuple[str, ...]:
+    async def texts(
+        self, key: str, request: Mapping[str, object], pause: float, progress: OnProgress
+    ) -> tuple[str, ...]:
         """The kernels for a request of the job "ghost", none where none may be shown; nothing begins before a
-        `pause`, in which a newer request or an edit may come. What is shown is kept under `key`, and the sizes that
-        are left are tried afterwards, as soon as nothing else is asked for."""
+        `pause`, in which a newer request or an edit may come. What is shown is kept under `key` and how many were asked
+        for, and what is left is done afterwards, as soon as nothing else is asked for."""
         self.stop()
         if self._rest is not None:
             self._rest.cancel()
-        job = self._job = asyncio.ensure_future(self._written(request, seconds, pause))
+        job = self._job = asyncio.ensure_future(self._written(request, pause, progress))
         try:
             await asyncio.wait({job})
         finally:
             job.cancel()
             if self._job is job:  # else a newer request sees to the rest
-                self._rest = asyncio.ensure_future(self._check_rest())
+                self._rest = asyncio.ensure_future(self._do_rest())
         if job.cancelled():
             return ()
         if (error := job.exception()) is not None:
@@ -80,28 +87,34 @@ class GhostText:
             log.warning("no kernel is written from these words: %s", missing)
         texts = tuple(map(str, answer["texts"]))
         if texts:
-            self.shown.keep(key, texts)
-            self._left.append((key, answer["left"]))
+            self.shown.keep(kept_as(key, request), texts)
+            self._left.append(("ghostRest", kept_as(key, request), {"left": answer["left"]}))
+            if answer["others"]:
+                self._left.append(("ghost", key, {**request, "most": MOST_READINGS}))
         return texts
 
-    async def _check_rest(self) -> None:
+    async def _do_rest(self) -> None:
+        """Try the sizes that are left of what was shown, and write its alternatives."""
         await asyncio.sleep(QUIET_SECONDS)
         while self._left:
-            key, left = self._left[0]
+            job, key, request = self._left[0]
             try:
-                request = {"left": left}
-                answer = await self._worker.run("ghostRest", request, lambda _text, _share: None, MOST_REST_SECONDS)
+                answer = await self._worker.run(job, request, silent, MOST_REST_SECONDS)
             except WorkError as error:
-                log.info("the sizes that were left were not tried: %s", error)
+                log.info("what was left of ghost text was not done: %s", error)
             else:
-                if answer["wrong"]:
+                if job == "ghost" and answer["texts"]:
+                    self.shown.keep(kept_as(key, request), tuple(map(str, answer["texts"])))
+                elif job == "ghostRest" and answer["wrong"]:
                     log.error("a kernel that was shown is wrong at a size that was left: %s", answer["wrong"])
                     self.shown.forget(key)
             self._left.popleft()
 
-    async def _written(self, request: Mapping[str, object], seconds: float, pause: float) -> Any:
+    async def _written(self, request: Mapping[str, object], pause: float, progress: OnProgress) -> Any:
         await asyncio.sleep(pause)
-        return await self._worker.run("ghost", request, lambda _text, _share: None, seconds)
+        seconds = request["seconds"]
+        assert isinstance(seconds, int | float)
+        return await self._worker.run("ghost", request, progress, seconds)
 
     def get_ready(self, model: str) -> None:
         """Have the process load the model in a moment, if nothing else is asked of it first."""
@@ -110,10 +123,10 @@ class GhostText:
 
     async def _loaded(self, model: str) -> None:
         await asyncio.sleep(QUIET_SECONDS)
-        if isinstance(await asyncio.to_thread(lambda: taught(look_for_model(model or None))), Missing):
+        if isinstance(await asyncio.to_thread(lambda: named_model(model or None)), Missing):
             return
         try:
-            await self._worker.run("ghostReady", {"model": model}, lambda _text, _share: None, MOST_REST_SECONDS)
+            await self._worker.run("ghostReady", {"model": model}, silent, MOST_REST_SECONDS)
         except WorkError as error:
             log.info("the model was not loaded: %s", error)
 
@@ -150,16 +163,50 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     if wanted is None or document.version != version:
         return None
     most = MOST_READINGS if is_asked else 1
-    request = {**ls.documents.request(document), "at": offset, "most": most, "is_meant": is_asked}
-    key = repr((wanted.key(analysis.source, offset), request["most"], request["settings"]))
-    texts = shown.find(key)
+    asked = {"at": offset, "most": most, "is_meant": is_asked, "seconds": settings.ghost_text_seconds}
+    request = {**ls.documents.request(document), **asked}
+    key = repr((wanted.key(analysis.source, offset), request["settings"]))
+    texts = shown.find(kept_as(key, request))
     if not texts:
-        pause = 0 if is_asked else PAUSE_SECONDS
-        texts = await ls.ghost_text.texts(key, request, settings.ghost_text_seconds, pause)
+        said = _Said()
+        hint = asyncio.ensure_future(_hint(ls, params.work_done_token, said))
+        try:
+            texts = await ls.ghost_text.texts(key, request, 0 if is_asked else PAUSE_SECONDS, said)
+        finally:
+            hint.cancel()
     if not texts or document.version != version:
         return None
     shown.show(document.path, data, offset, texts)
     return _items(texts, params)
+
+
+class _Said:
+    """What the process that writes says of its progress, for whoever shows it."""
+
+    def __init__(self) -> None:
+        self.show: OnProgress = silent
+
+    def __call__(self, text: str, share: float | None) -> None:
+        self.show(text, share)
+
+
+async def _hint(ls: Server, token: types.ProgressToken | None, said: _Said) -> None:
+    """Progress for a kernel that is not there in a moment, until it is cancelled; who stops it, stops the writing."""
+
+    async def shown(progress: Progress) -> None:
+        said.show = progress
+        await asyncio.Event().wait()
+
+    await asyncio.sleep(HINT_SECONDS)
+    try:
+        await with_progress(ls, "Writing a kernel", token, shown)
+    except StoppedError:
+        ls.ghost_text.stop()
+
+
+def kept_as(key: str, request: Mapping[str, object]) -> str:
+    """The key of what is shown for a request: which one, and how many were asked for."""
+    return f"{request['most']} {key}"
 
 
 def _items(texts: Iterable[str], params: types.InlineCompletionParams) -> types.InlineCompletionList:

@@ -1,5 +1,5 @@
-"""A kernel that a model drafts from words: compiled, and where the compiler rejects it mended, by a rule or by the
-model that reads what the compiler said."""
+"""A kernel that a model drafts from words: compiled and run for faults, and where either says something against it
+mended, by a rule or by the model that reads what was said."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from warpwright.assist.screen import foreign, refusal
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel
 from warpwright.optimize.compile_errors import certain_repair
+from warpwright.optimize.draft_run import fault_in
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
@@ -33,7 +34,7 @@ _FAILED = (Status.DOES_NOT_COMPILE, Status.TIMEOUT)
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The last draft, the name of its kernel and the compiler's report, None where nothing was compiled. `verdicts` are
+    """The last draft, the name of its kernel and the report on it, None where nothing was compiled. `verdicts` are
     sentences about the drafts and rounds before it, in order."""
 
     draft: Draft
@@ -42,8 +43,8 @@ class Drafted:
     verdicts: tuple[str, ...] = ()
 
     @property
-    def compiles(self) -> bool:
-        return self.draft.shown and self.report is not None and self.report.reached(Level.COMPILED)
+    def runs(self) -> bool:
+        return self.draft.shown and self.report is not None and self.report.status is Status.RAN
 
 
 def drafted(
@@ -55,8 +56,8 @@ def drafted(
     is_cancelled: IsCancelled,
     taken: frozenset[str] = frozenset(),
 ) -> Drafted:
-    """The first draft that the compiler does not reject, as written or mended; else the last with its reason. Names
-    that are `taken` are refused. Raises EngineError and CancelledError."""
+    """The first draft that compiles and runs without a fault, as written or mended; else the last with its
+    reason. Names that are `taken` are refused. Raises EngineError and CancelledError."""
     deadline = time.monotonic() + seconds
     last = Drafted(Draft("", "", False, "The model wrote nothing in time.", ()))
     for draft in drafts(engine, words, is_cancelled, budget_seconds=seconds):
@@ -94,9 +95,15 @@ def _mended(
         progress("Compiling the draft", None)
         compiled = compile_cubin(source, arch=arch, is_cancelled=is_cancelled, reads=())
         report = _report(compiled, kernel.name, arch)
-        flaw = report.reason if report.status in _FAILED else refusal(draft.code)
-        what = f"it does not compile. {flaw}" if report.status in _FAILED else f"{flaw}."
-        reason = f"The model's kernel is not shown: {what}" if flaw else ""
+        if report.status in _FAILED:
+            flaw = f"it does not compile. {report.reason}"
+        else:
+            flaw = refusal(draft.code)
+            if not flaw and report.reached(Level.COMPILED):
+                seconds = deadline - time.monotonic()
+                flaw = fault_in(source, kernel.name, arch, seconds, progress, is_cancelled)
+                report = report if flaw else replace(report, status=Status.RAN, backend="emulator", not_run_because="")
+        reason = f"The model's kernel is not shown: {flaw.rstrip('.')}." if flaw else ""
         last = Drafted(replace(draft, shown=not flaw, reason=reason), kernel.name, report, verdicts)
         if not flaw or len(verdicts) == ROUNDS:
             return last

@@ -31,6 +31,7 @@ class Status(StrEnum):
 
     not-run: it was not run, for the `reason` given; what was found out before that stands in the report's other parts.
     cured: of a fix: the original does wrong in every run, so that there is nothing to compare with, and it in none.
+    ran: of a kernel of which nothing says what it should compute: it was run and did nothing wrong.
     """
 
     FASTER = "faster"
@@ -38,6 +39,7 @@ class Status(StrEnum):
     INCONCLUSIVE = "inconclusive"
     CORRECT = "correct"
     CURED = "cured"
+    RAN = "ran"
     WRONG = "wrong"
     UNSAFE = "unsafe"
     DOES_NOT_COMPILE = "does-not-compile"
@@ -293,6 +295,8 @@ class Report:
         'correct (same device code)'
         >>> Report(Status.CURED, backend="emulator").badge()
         'cured (emulator), results not compared'
+        >>> Report(Status.RAN, backend="emulator").badge()
+        'ran without a fault (emulator), results not compared'
         >>> Report(Status.CORRECT, backend="recorder").badge()
         'correct (recorder), not timed'
         >>> speed = Speed({"n": 4096}, 190.0, 100.0, 1.9, (1.86, 1.93))
@@ -316,8 +320,9 @@ class Report:
         if self.status is Status.CORRECT:
             predicted = f", predicted {self.predicted.speedup:.1f}x ({self.predicted.gpu})" if self.predicted else ""
             return f"correct ({self._gpu()})" + (f"{predicted}, not timed" if self.backend in UNTIMED else "")
-        if self.status is Status.CURED:
-            return f"cured ({self._gpu()}), results not compared"
+        if self.status in (Status.CURED, Status.RAN):
+            what = "cured" if self.status is Status.CURED else "ran without a fault"
+            return f"{what} ({self._gpu()}), results not compared"
         return str(self.status).replace("-", " ")
 
     def with_program(self, outcome: ProgramOutcome) -> Report:

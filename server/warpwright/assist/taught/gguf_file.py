@@ -137,12 +137,13 @@ def write_gguf(
     values: Mapping[str, bytes],
     replaced: Mapping[str, Replaced],
 ) -> None:
-    """Copy `source` to `out` with some `values` (as in `raw`) and tensors (shape, type, data) replaced, in their order.
+    """Copy `source` to `out` with some `values` (as in `raw`) and tensors (shape, type, data) replaced, in their order;
+    values that it has not come first.
 
     The file is written whole or not at all.
     """
     alignment = source.values.get("general.alignment", 32)
-    raw = {**source.raw, **values}
+    raw = {**{name: value for name, value in values.items() if name not in source.raw}, **source.raw, **values}
     header = b"GGUF" + struct.pack("<IQQ", 3, len(source.tensors), len(raw)) + b"".join(raw.values())
     shapes = {each.name: replaced.get(each.name, (each.shape, each.kind, None))[:2] for each in source.tensors}
     offset = 0

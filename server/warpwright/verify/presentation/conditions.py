@@ -37,6 +37,8 @@ def _unchecked(report: Json) -> Iterator[str]:
         yield "Correctness and speed: it was not run."
     elif report["status"] == Status.CURED:
         yield "Results and speed: the original does wrong in every run."
+    elif report["status"] == Status.RAN:
+        yield "Results and speed: nothing says what it should compute."
     elif report["backend"] in UNTIMED and report["cases"]:
         yield f"Speed: the {report['backend']} times nothing. A machine with an NVIDIA GPU does."
     elif report["cases"] and not report["speed"] and str(Level.CORRECT) in levels:
