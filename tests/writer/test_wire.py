@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,21 @@ def test_the_files_of_a_package() -> None:
             compile(text, file, "exec")
     assert "at::kBFloat16" in made.files["softmax/csrc/softmax_backward_operator.cpp"]
     assert "TYPES = [torch.float32, torch.bfloat16]" in made.files["tests/test_softmax.py"]
+
+
+@pytest.mark.parametrize("text", [SOFTMAX, "y[i] = sum[k] h[k] * x[i + k]", "n: i32 y[i] = x[i] * n"])
+def test_autograd_calls_operators_by_the_types_that_they_have(text: str) -> None:
+    """torch refuses to load kernels of one operator whose types differ; a size may be symbolic above the kernels."""
+    made = wired(text, "made", ["f32"]).files
+    called = re.findall(r"\.typed<(.*?)>\(\);", made["made/csrc/made_autograd.cpp"], re.DOTALL)
+    for each, name in zip(called, ("made", "made_backward"), strict=True):
+        operator = made[f"made/csrc/{name}_operator.cpp"]
+        found = re.search(rf"^([^\n]*\S) {name}_operator\((.*?)\) {{", operator, re.DOTALL | re.MULTILINE)
+        assert found is not None
+        result, taken = found.groups()
+        types = ", ".join(part.strip().rpartition(" ")[0] for part in taken.split(","))
+        wanted = re.sub(r"\s+", " ", each.replace("c10::SymInt", "int64_t")).replace("( ", "(")
+        assert wanted == f"{result}({types})"
 
 
 def test_a_formula_without_a_derivative_has_a_stub_that_says_so() -> None:

@@ -309,7 +309,7 @@ def _declared(code: Code) -> list[str]:
 def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str, is_flat: bool) -> None:
     made = _made(formula)
     result = {0: "void", 1: "at::Tensor"}.get(len(made), f"std::tuple<{', '.join(['at::Tensor'] * len(made))}>")
-    parameters = [f"{'at::Tensor' if _is_packed(e) else 'const at::Tensor&'} {e.name}" for e in formula.inputs]
+    parameters = [f"const at::Tensor& {_given(each)}" for each in formula.inputs]
     parameters += [f"int64_t {each}" for each in unread_sizes(formula)]
     parameters += [f"{scalar_words(kind)[1]} {each}" for each, kind in formula.scalars.items()]
     for promise in formula.promises:
@@ -317,6 +317,9 @@ def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str, is
     text.add(listed(parameters, f"{result} {name}_operator(", ") {"))
     text.depth += 1
     first = formula.inputs[0].name
+    for each in formula.inputs:
+        if _given(each) != each.name:
+            text(f"const at::Tensor {each.name} = {_given(each)}.contiguous();")
     for each in formula.inputs:
         text(f'check({each.name}, "{each.name}", {"" if is_flat else f"{len(each.extents)}, "}{first}.device());')
     read = _LENGTH if is_flat else _SIZE
@@ -355,8 +358,7 @@ def _function(text: Text, codes: Sequence[Code], formula: Formula, name: str, is
 
 
 def _layout(text: Text, tensor: Tensor) -> None:
-    if _is_packed(tensor):
-        text(f"{tensor.name} = {tensor.name}.contiguous();")
+    if _given(tensor) != tensor.name:
         return
     strides = gapped_strides(tensor.extents, tensor.strides)
     if strides is None:
@@ -367,9 +369,10 @@ def _layout(text: Text, tensor: Tensor) -> None:
     text(f'TORCH_CHECK({" && ".join(tests)}, "{tensor.name} must have the strides {wanted}.");')
 
 
-def _is_packed(tensor: Tensor) -> bool:
-    """Whether the operator takes the tensor with any strides, and packs it."""
-    return tensor.role == "in" and gapped_strides(tensor.extents, tensor.strides) is None
+def _given(tensor: Tensor) -> str:
+    """The name under which the operator is handed a tensor: another one where it takes any strides, and packs it."""
+    is_packed = tensor.role == "in" and gapped_strides(tensor.extents, tensor.strides) is None
+    return f"{tensor.name}_given" if is_packed else tensor.name
 
 
 def _like(formula: Formula, made: Tensor) -> str:
