@@ -39,3 +39,19 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     ran = run_command("problem", "a.cu", cwd=tmp_path)
     assert (ran.status, ran.stdout) == (2, "")
     assert "`a` holds addresses" in ran.stderr
+
+
+def test_a_file_that_another_includes_is_read_as_a_part_of_that(tmp_path: Path) -> None:
+    (tmp_path / "part.cu").write_text(
+        "__global__ void fill(real* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = 0; }\n"
+    )
+    (tmp_path / "main.cu").write_text(
+        '#include <cstdio>\nusing real = double;\n#include "part.cu"\n__global__ void other(real* a) { a[0] = 1; }\n'
+        "int main() { real* d; cudaMalloc(&d, 96 * sizeof(real)); fill<<<1, 96>>>(d, 96); }\n"
+    )
+    ran = run_command("problem", "part.cu", cwd=tmp_path)
+    assert (ran.status, ran.stderr) == (0, "")
+    assert "[kernels.fill.arguments]" in ran.stdout
+    assert 'a = { type = "double"' in ran.stdout
+    assert '# block = ["96", "1", "1"]' in ran.stdout
+    assert "no kernel 'other'" in run_command("problem", "part.cu", "--kernel", "other", cwd=tmp_path).stderr

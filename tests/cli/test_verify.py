@@ -183,3 +183,34 @@ def test_macros_and_folders_reach_the_compiler(folder: Path) -> None:
     ran = run_command("verify", "before.cu", "after.cu", "--goal", "fix", "--format", "json", *given, cwd=folder)
     assert ran.status == 0, ran.stderr
     assert ran.json["compile"]["arch"] == "sm_80"
+
+
+def test_a_part_is_compiled_in_the_file_that_includes_it_and_run_as_that_launches_it(tmp_path: Path) -> None:
+    part = "__global__ void scale(real* a, int n) { int i = threadIdx.x; if (i < n) a[i] = a[i] * FACTOR; }\n"
+    (tmp_path / "part.cu").write_text(part, encoding="utf-8")
+    (tmp_path / "same.cu").write_text(part.replace("a[i] * FACTOR", "FACTOR * a[i]"), encoding="utf-8")
+    (tmp_path / "other.cu").write_text(part.replace("a[i] * FACTOR", "FACTOR + a[i]"), encoding="utf-8")
+    (tmp_path / "main.cu").write_text(
+        'using real = double;\n#define FACTOR 3\n#include "part.cu"\n'
+        "int main() { real* d; cudaMalloc(&d, 96 * sizeof(real)); scale<<<1, 96>>>(d, 96); }\n",
+        encoding="utf-8",
+    )
+    ran = run_command("verify", "part.cu", "same.cu", "--goal", "fix", "--format", "json", cwd=tmp_path)
+    assert (ran.status, ran.json["status"], ran.json["kernel"]) == (0, "correct", "scale"), ran.stderr
+    ran = run_command("verify", "part.cu", "other.cu", "--goal", "fix", "--format", "json", cwd=tmp_path)
+    assert (ran.status, ran.json["status"]) == (1, "wrong")
+
+
+def test_a_kernel_that_another_file_launches_is_run_as_there(tmp_path: Path) -> None:
+    kernel = "__global__ void scale(float* a, int n, int by) { int i = threadIdx.x; if (i < n) a[i * by] *= 2; }\n"
+    (tmp_path / "scale.cu").write_text(kernel, encoding="utf-8")
+    (tmp_path / "same.cu").write_text(kernel.replace("i * by", "by * i"), encoding="utf-8")
+    (tmp_path / "main.cu").write_text(
+        "__global__ void scale(float* a, int n, int by);\n"
+        "int main() { float* d; cudaMalloc(&d, 7 * 96 * 4); scale<<<1, 96>>>(d, 96, 7); }\n",
+        encoding="utf-8",
+    )
+    ran = run_command("verify", "scale.cu", "same.cu", "--goal", "fix", "--format", "json", cwd=tmp_path)
+    assert (ran.status, ran.json["status"]) == (0, "correct"), ran.stderr
+    assert "guesses" not in ran.json or not ran.json["guesses"]
+    assert not any("no launch" in note.lower() for note in ran.json["notes"])

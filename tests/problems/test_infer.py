@@ -264,6 +264,45 @@ int main() {{ {declared}; k<<<1, 64>>>({passed}); }}"""
     assert found(text, "k").instance == instance
 
 
+SCALE = (
+    "template <typename T> __global__ void scale(T* a, int n, T by) { if (threadIdx.x < n) a[threadIdx.x] *= by; }\n"
+)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "template <typename I, typename T = double> struct Table { T* a; I n; void grow(T by); };\n"
+        "template <typename I, typename T> void Table<I, T>::grow(T by) { scale<T><<<1, 64>>>(a, n, by); }\n"
+        "int main() { Table<int> table; table.grow(2.0); }",
+        "template <typename T> struct Table { T* a; int n; void grow(T by) { scale<T><<<1, 64>>>(a, n, by); } };\n"
+        "template <typename V> void own() { Table<V> table; }\n"
+        "int main() { own<double>(); }",
+        "template <typename T> void run(T* a, int n) { times(n, [&] { scale<T><<<1, 64>>>(a, n, T(2)); }); }\n"
+        "int main() { double* d; run<double>(d, 64); }",
+    ],
+    ids=["default of a class", "in a class", "in a lambda"],
+)
+def test_an_instance_is_that_of_the_class_or_the_function_around_the_launch(host: str) -> None:
+    problem = found(SCALE + host, "scale")
+    assert [a.type for a in problem.arrays] == ["double"]
+    assert problem.instance == ("double",)
+
+
+def test_a_structure_that_is_made_where_it_is_passed_is_an_instance() -> None:
+    problem = found(
+        """
+struct Twice { float by; Twice(float b) : by(b) {} __device__ float operator()(float x) const { return by * x; } };
+template <typename Op> __global__ void apply(float* a, int n, Op op) { if (threadIdx.x < n) a[threadIdx.x] = op(a[0]); }
+template <typename Op> void run(float* a, int n, const Op& op) { apply<<<1, 64>>>(a, n, op); }
+void f(float* d) { run(d, 64, Twice(2.f)); }""",
+        "apply",
+    )
+    assert problem.instance == ("Twice",)
+    (structure,) = (each for each in problem.arguments if isinstance(each, Struct))
+    assert [(offset, part.name) for offset, part in structure.members] == [(0, "op.by")]
+
+
 def test_an_array_whose_indices_have_no_bound_and_that_nobody_allocates_is_assumed_and_said() -> None:
     problem = found(
         """

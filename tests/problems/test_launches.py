@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
-from warpwright.problems.launches import Launched, launches_of
+from warpwright.problems.launches import Launched, launches_of, project_problem
 from warpwright.problems.model import Array, Pointer, Problem, Scalar
-from warpwright.syntax.source import Source
+from warpwright.syntax.source import Source, read_source
 
 KERNEL = """__global__ void axpy(float* y, const float* x, int n, float a) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -101,3 +103,20 @@ def test_what_cannot_be_followed_is_told_for_the_launch_alone() -> None:
     assert isinstance(first.problem, Missing)
     assert "how far x lies behind its array's start is not known" in first.problem.reason
     assert isinstance(second.problem, Problem)
+
+
+def test_a_kernel_that_another_file_of_the_project_launches_is_run_as_there(tmp_path: Path) -> None:
+    (tmp_path / "axpy.cu").write_text(KERNEL, encoding="utf-8")
+    (tmp_path / "main.cu").write_text(
+        "__global__ void axpy(float* y, const float* x, int n, float a);\n"
+        "int main() { int n = 5000; float *d, *e; cudaMalloc(&d, 4 * n); cudaMalloc(&e, 8 * n);\n"
+        "  axpy<<<(n + 63) / 64, 64>>>(d, e, n, 3.f); }\n",
+        encoding="utf-8",
+    )
+    program = analyze(read_source(tmp_path / "axpy.cu"))
+    problem = project_problem(program, program.defined_kernels[0])
+    assert isinstance(problem, Problem)
+    assert (problem.grid[0], problem.block[0], problem.launch_origin) == ("(n + 63) / 64", "64", "launch")
+    assert {array.name: array.extent for array in problem.arrays} == {"y": "n", "x": "2 * n"}
+    assert problem.own_shape == {"n": 5000}
+    assert not problem.guesses

@@ -109,3 +109,10 @@ def test_an_insertion_where_a_replacement_starts_parses_as_a_fresh_text() -> Non
 def test_a_text_that_the_parser_reads_in_ever_more_ways_is_not_read() -> None:
     assert Source("a.cu", b"a<b>::" * 5000).is_tangled
     assert not Source("a.cu", b"int f(int x) { return x < 3 ? x : f(x - 1); }\n" * 5000).is_tangled
+
+
+def test_an_edit_keeps_the_files_that_are_read_in_the_place_of_those_on_disk() -> None:
+    header = Source("part.h", b"int other;")
+    whole = Source("a.cu", b'#include "part.h"\nint x;').including(header)
+    assert whole.edited([TextEdit(22, 23, "yy")]).changed == (header,)
+    assert whole.edited([TextEdit(0, 24, "int\\\n y;")]).changed == (header,)

@@ -150,27 +150,39 @@ def _absolute(source: Source) -> str:
 
 def read_program(path: str | Path, compiled: Compiled | None = None) -> Program:
     """Read and analyse one file as it is compiled. Raises CannotRun for one that cannot be read."""
+    compiled = compiled or Compiled()
+    return compiled.program(_read(path, compiled))
+
+
+def read_unit(path: str | Path, compiled: Compiled | None = None) -> Program:
+    """The same, of a file as a part of the file that includes it, where there is one."""
+    compiled = compiled or Compiled()
+    return compiled.unit(_read(path, compiled))
+
+
+def _read(path: str | Path, compiled: Compiled) -> Source:
     try:
         source = read_source(path)
     except SourceError as error:
         raise CannotRun(str(error)) from None
-    compiled = compiled or Compiled()
     for warning in compiled.warnings(source):
         say_warning(warning)
-    return compiled.program(source)
+    return source
 
 
-def choose_kernel(program: Program, name: str | None) -> Kernel:
+def choose_kernel(program: Program, name: str | None, path: str | None = None) -> Kernel:
     """The kernel that is named; without a name the one whose findings have the largest estimated gain, and a note names
-    the others."""
-    defined = program.defined_kernels
+    the others. Where the program is of a file that includes the one at `path`, it is one of the latter."""
+    whole = path is None or path == program.source.path
+    defined = tuple(kernel for kernel in program.defined_kernels if whole or kernel.span.path == path)
+    path = path or program.source.path
     names = ", ".join(kernel.name for kernel in defined)
     if not defined:
-        raise CannotRun(f"{program.source.path}: no kernel (__global__ function) in this file")
+        raise CannotRun(f"{path}: no kernel (__global__ function) in this file")
     if name is not None:
         found = next((kernel for kernel in defined if kernel.name == name), None)
         if found is None:
-            raise CannotRun(f"{program.source.path}: no kernel '{name}'; it has: {names}")
+            raise CannotRun(f"{path}: no kernel '{name}'; it has: {names}")
         return found
     if len(defined) == 1:
         return defined[0]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from warpwright.cli.inputs import choose_kernel, read_program
+from warpwright.cli.inputs import choose_kernel, read_unit
 from warpwright.cli.terminal import CannotRun
 from warpwright.missing import Missing
 from warpwright.problems.document import write_problem
-from warpwright.problems.infer import find_problem
+from warpwright.problems.launches import project_problem
 
 
 @click.command("problem")
@@ -20,8 +20,8 @@ def command(*, file: str, kernel: str | None) -> int:
     What is wrong or missing can be edited: put the text into sample.toml beside FILE. Exit status: 0, or 2 where the
     file does not say enough; the message names what is missing.
     """
-    program = read_program(file)
-    problem = find_problem(program, choose_kernel(program, kernel))
+    program = read_unit(file)
+    problem = project_problem(program, choose_kernel(program, kernel, file))
     if isinstance(problem, Missing):
         raise CannotRun(str(problem))
     click.echo(write_problem(problem), nl=False)

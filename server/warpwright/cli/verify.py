@@ -20,6 +20,7 @@ from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
 from warpwright.progress import Progress
 from warpwright.syntax.encoding import decoded, shown_in
+from warpwright.syntax.source import Source
 from warpwright.verify.acceptable import acceptable
 from warpwright.verify.claim import Choice
 from warpwright.verify.report import Level, Report, Status
@@ -62,8 +63,9 @@ def command(
 ) -> int:
     """Compile CANDIDATE, analyse it again and run it against ORIGINAL: same results, and on a GPU how fast.
 
-    Without a CANDIDATE the kernels of ORIGINAL are run against their references in torch. Several kernels make several
-    reports, in JSON a list of them. Where the project's file has [program], its program is then tested with both.
+    A file that another includes is compiled as a part of that. Without a CANDIDATE the kernels of ORIGINAL are run
+    against their references in torch. Several kernels make several reports, in JSON a list of them. Where the project's
+    file has [program], its program is then tested with both.
 
     Exit status: 0 it may replace ORIGINAL (or is what its reference says), 1 it may not, 2 that could not be found out.
     """
@@ -73,21 +75,25 @@ def command(
         goal, names = "reference", _with_reference(before, kernel)
     else:
         names = [choose_kernel(before, kernel).name] if kernel else _changed(before, after)
+    whole = compiled.unit(before.source).source
+    unit = whole if whole.path != before.source.path else None
+    text = after.source if unit is None else Source(before.source.path, after.source.data)
     reports: list[Report] = []
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         for done, name in enumerate(names):
             report = verify(
                 before.source,
-                after.source,
+                text,
                 kernel=name,
                 goal=goal,
                 progress=partial(_shared, progress, name if len(names) > 1 else None, done, len(names)),
                 is_cancelled=is_cancelled,
                 arch=compiled.arch,
-                flags=nvcc_flags(compiled, before.source),
-                flags_from=compiled.found(before.source).words,
+                flags=nvcc_flags(compiled, whole),
+                flags_from=compiled.found(whole).words,
                 backend=backend,
                 again=again,
+                unit=unit,
             )
             reports.append(report)
             if not report.reached(Level.COMPILED):

@@ -12,7 +12,7 @@ from tree_sitter import Node
 from warpwright.cuda.sites import LaunchText
 from warpwright.facts.model import Kernel, Parameter, Program
 from warpwright.facts.types import CType
-from warpwright.problems.deduced import host_template_value, passed_type, template_parameters
+from warpwright.problems.deduced import defines_structure, host_template_value, passed_type, template_parameters
 from warpwright.problems.expressions import Expression, ExpressionError, Name, Number, names, parse, show, substitute
 from warpwright.problems.guesses import Guess
 from warpwright.problems.host import HostExpressions, Way, symbol_name
@@ -99,9 +99,14 @@ class ArgumentReader:
             for parameter in self.kernel.parameters:
                 if name not in found and re.search(rf"\b{re.escape(name)}\b", parameter.type):
                     declared = self._declared(self.passed.get(parameter.name))
-                    if declared is not None and element_type(declared) is not None:
+                    if declared is not None and self._is_type(declared):
                         found[name] = declared
         return found
+
+    def _is_type(self, name: str) -> bool:
+        return element_type(name) is not None or any(
+            defines_structure(source, name) for source in self.program.sources.values()
+        )
 
     def _declared(self, passed: Node | None) -> str | None:
         """The element type that the host code declares for what is passed."""
@@ -135,7 +140,7 @@ class ArgumentReader:
 
     def _host_template_value(self, argument: str) -> str:
         """A launch's template argument; where it is the host function's own parameter, what that is called with."""
-        function = self.reader.function
+        function = enclosing(self.site.call, "function_definition") if self.site is not None else None
         if self.site is None or function is None:
             return argument
         return host_template_value(self.program, self.site.source, function, argument) or argument

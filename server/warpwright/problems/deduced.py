@@ -13,7 +13,7 @@ from warpwright.cuda.functions import declared_type, function_name
 from warpwright.cuda.walks import nodes_below
 from warpwright.facts.model import Program
 from warpwright.syntax.names import template_arguments, unqualified
-from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
+from warpwright.syntax.nodes import descendants, enclosing, function_declarator, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 _MOST_CALLERS = 4
@@ -39,11 +39,17 @@ def template_parameters(source: Source, function: Node) -> list[str]:
 def host_template_value(
     program: Program, source: Source, function: Node, parameter: str, depth: int = _MOST_CALLERS
 ) -> str | None:
-    """What a template parameter of a host function is at the first call that tells: one with explicit arguments,
-    `run<float>(...)`, or one that passes a variable or a number of a known type for a parameter of that type."""
+    """What a template parameter of a host function, or of the class that it is a member of, is.
+
+    The first call tells: one with explicit arguments, `run<float>(...)`, or one that passes a variable or a number of a
+    known type for a parameter of that type; of a class, what is declared to be one, `Table<float> table(n)`."""
     listed = template_parameters(source, function)
     own = function_name(source, function)
-    if parameter not in listed or own is None or depth == 0:
+    if depth == 0:
+        return None
+    if (of_class := _class_template(source, function)) is not None and parameter in of_class[1]:
+        return _of_class(program, *of_class, parameter, depth)
+    if parameter not in listed or own is None:
         return None
     place = listed.index(parameter)
     for other in program.sources.values():
@@ -65,6 +71,51 @@ def host_template_value(
                 found = passed_type(other, enclosing(call, "function_definition"), passed)
                 if found is not None:
                     return _of_caller(program, other, call, found, depth)
+    return None
+
+
+def _class_template(source: Source, function: Node) -> tuple[str, list[str]] | None:
+    """The name and the parameters of the class template that a function is a member of; None where it is of none."""
+    declarator = function_declarator(function)
+    named = declarator.child_by_field_name("declarator") if declarator is not None else None
+    scope = named.child_by_field_name("scope") if named is not None else None
+    if scope is not None and scope.type == "template_type":  # `Table<T>::fill`, below the class
+        return unqualified(source.plain_text(scope)), template_parameters(source, function)
+    around = enclosing(function, "class_specifier", "struct_specifier")
+    name = around.child_by_field_name("name") if around is not None else None
+    if around is None or name is None:
+        return None
+    return source.plain_text(name), template_parameters(source, around)
+
+
+def _of_class(program: Program, name: str, listed: list[str], parameter: str, depth: int) -> str | None:
+    """What a parameter of a class template is where something is declared to be one of its classes."""
+    place = listed.index(parameter)
+    for source in program.sources.values():
+        for used in nodes_below(source, source.root, "template_type"):
+            if unqualified(source.plain_text(used)) != name:
+                continue
+            written = uncommented(used.child_by_field_name("arguments"))
+            value = source.plain_text(written[place]) if place < len(written) else _default(program, name, place)
+            if value is not None and value not in listed:
+                return _of_caller(program, source, used, value, depth)
+    return None
+
+
+def _default(program: Program, name: str, place: int) -> str | None:
+    """The default of a class template's parameter, as its definition gives it."""
+    for source in program.sources.values():
+        for node in nodes_below(source, source.root, "class_specifier", "struct_specifier"):
+            named, template = node.child_by_field_name("name"), node.parent
+            if named is None or template is None or template.type != "template_declaration":
+                continue
+            parameters = uncommented(template.child_by_field_name("parameters"))
+            if source.plain_text(named) == name and place < len(parameters):
+                parameter = parameters[place]
+                default = parameter.child_by_field_name("default_type") or parameter.child_by_field_name(
+                    "default_value"
+                )
+                return source.plain_text(default) if default is not None else None
     return None
 
 
@@ -124,7 +175,14 @@ def _call_type(source: Source, function: Node | None, call: Node) -> str | None:
         return passed_type(source, function, called)
     if unqualified(text) == "raw_pointer_cast" and len(arguments) == 1:
         return passed_type(source, function, arguments[0])
-    return None
+    return text if defines_structure(source, text) else None
+
+
+def defines_structure(source: Source, name: str) -> bool:
+    """Whether a file has a struct or a class of a name."""
+    structures = nodes_below(source, source.root, "struct_specifier", "class_specifier")
+    names = (named for each in structures if (named := each.child_by_field_name("name")) is not None)
+    return any(source.plain_text(named) == name for named in names)
 
 
 def _plain(kind: str) -> str:

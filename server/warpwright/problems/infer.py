@@ -241,7 +241,7 @@ class _Finder:
         grid = self.said.grid or self.directives.grid
         block = self.said.block or self.directives.block
         shared = self.said.dynamic_shared_bytes or self.directives.dynamic_shared_bytes
-        origin = said[0].origin if said else "launch" if self.text.site is not None else "inferred"
+        origin = said[0].origin if said else "launch" if self.site is not None else "inferred"
         more: tuple[str, ...] = ()
         if block is None:
             block = self._block(symbols, reach)
@@ -285,7 +285,7 @@ class _Finder:
             if launch is None and self.kernel.launches[0].source == "default":
                 x, y, z = text_block(self.text.function, reach.arrays, (x, y, z))
             threads = " x ".join(str(part) for part in (x, y, z) if part > 1) or "1"
-            why = "no launch of it is found" if launch is None else "the text does not say the launch's block"
+            why = "no launch of it is found" if self.site is None else "the text does not say the launch's block"
             self._guess_launch(f"{why}; blocks of {threads} threads were taken")
         return str(x), str(y), str(z)
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 
 from warpwright.cuda.paths import launch_paths
+from warpwright.cuda.project import files_that_launch
 from warpwright.cuda.sites import launch_sites
 from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
@@ -65,6 +67,21 @@ def first_problem(program: Program, kernel: Kernel) -> Problem | Missing:
         if isinstance(problem, Problem):
             return problem
     return find_problem(whole, kernel)
+
+
+def project_problem(
+    program: Program, kernel: Kernel, renamed: dict[str, str] | None = None, like: Kernel | None = None
+) -> Problem | Missing:
+    """As `find_problem`; a kernel that its program launches nowhere is run as a file of its project does, or of the
+    project of `like`, that is compiled by itself. Reads the project's files from disk: never call it in a server's
+    process."""
+    found = find_problem(program, kernel, renamed, like)
+    if kernel.node is None or next(launch_sites(program.sources.values(), kernel.name), None) is not None:
+        return found
+    own = {str(Path(path).absolute()) for path in program.sources}
+    others = files_that_launch((like or kernel).source.path, kernel.name)
+    there = (find_problem(_with(program, each), kernel, renamed, like) for each in others if each.path not in own)
+    return next((problem for problem in there if isinstance(problem, Problem)), found)
 
 
 def launches_of(

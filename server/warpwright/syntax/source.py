@@ -188,7 +188,7 @@ class Source:
         return Span(self, node.start_byte, node.end_byte)
 
     def edited(self, edits: list[TextEdit]) -> Source:
-        """The Source after `edits`, parsed incrementally.
+        """The Source after `edits`, parsed incrementally, with the same `changed` files.
 
         >>> Source("a.cu", b"int x;").edited([TextEdit(4, 5, "yy")]).text()
         'int yy;'
@@ -196,7 +196,7 @@ class Source:
         data = apply_edits(self.data, edits)
         read = readable(self.data)
         if apply_edits(read, edits) != readable(data) or read.count(b"\n") != self.data.count(b"\n"):
-            return Source(self.path, data)  # the parser sees more change than the edits say
+            return Source(self.path, data, None, self.changed)  # the parser sees more change than the edits say
         tree = self.tree.copy()
         for edit in sorted(
             edits, key=lambda e: (e.start, e.end), reverse=True
@@ -210,7 +210,7 @@ class Source:
                 self._point(edit.end),
                 _advance(self._point(edit.start), new),
             )
-        return Source(self.path, data, _parse(data, tree))
+        return Source(self.path, data, _parse(data, tree), self.changed)
 
     def _point(self, offset: int) -> Point:
         row = bisect_right(self.line_starts, offset) - 1

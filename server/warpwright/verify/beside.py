@@ -51,7 +51,7 @@ def beside(old: Program, new: Program, analysed: Callable[[Source], Program]) ->
     replaced = [k for k in old.defined_kernels if _stands_for(mine, k, new)]
     if len(replaced) != 1 or (edits := _in_place(new.source, replaced[0].name, mine.name)) is None:
         return None
-    source = new.source.edited(edits).including(*new.source.changed)
+    source = new.source.edited(edits)
     program = analysed(source)
     if program.kernel(replaced[0].name) is None or host_differences(old, program):
         return None

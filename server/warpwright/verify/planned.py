@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from warpwright.problems.infer import find_problem
+from warpwright.problems.launches import project_problem
 from warpwright.problems.model import Problem
 from warpwright.problems.renaming import in_names_of, renamed_parameters
 from warpwright.toolchain.names import instance_of
@@ -47,7 +47,7 @@ def planned(lower: Lower, goal: str) -> Plan | PlanError:
     for program in (old, new):
         first, described = old.kernel(name), program.kernel(name)
         renamed = renamed_parameters(first, described) if first is not None and described is not None else {}
-        problem = find_problem(program, described, renamed, first) if described is not None else None
+        problem = project_problem(program, described, renamed, first) if described is not None else None
         if not isinstance(problem, Problem):
             return PlanError(str(problem) if problem is not None else f"{name} is not defined on both sides.")
         problems.append(problem)
