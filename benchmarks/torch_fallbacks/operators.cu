@@ -1,8 +1,10 @@
 // The kernel, its launch, and launches that are wrong where a second stream or a second GPU is there.
-#include <ATen/cuda/CUDAContext.h>
+#include <ATen/ATen.h>
+#include <ATen/Dispatch.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <torch/extension.h>
+#include <c10/cuda/CUDAStream.h>
+#include <torch/library.h>
 
 template <typename T>
 __global__ void scale_kernel(const T* x, const T* w, T* y, int64_t n, int64_t columns) {
@@ -26,7 +28,7 @@ static at::Tensor launched(const at::Tensor& x, const at::Tensor& w, cudaStream_
 
 at::Tensor scale_cuda(const at::Tensor& x, const at::Tensor& w) {
     const c10::cuda::CUDAGuard guard(x.device());
-    return launched(x, w, at::cuda::getCurrentCUDAStream());
+    return launched(x, w, c10::cuda::getCurrentCUDAStream());
 }
 
 static at::Tensor default_stream(const at::Tensor& x, const at::Tensor& w) {
@@ -35,7 +37,7 @@ static at::Tensor default_stream(const at::Tensor& x, const at::Tensor& w) {
 }
 
 static at::Tensor no_guard(const at::Tensor& x, const at::Tensor& w) {
-    return launched(x, w, at::cuda::getCurrentCUDAStream());
+    return launched(x, w, c10::cuda::getCurrentCUDAStream());
 }
 
 static at::Tensor synchronizing(const at::Tensor& x, const at::Tensor& w) {

@@ -107,6 +107,17 @@ def test_the_launch_of_a_kernel_without_a_formula() -> None:
     assert "register_autocast" not in module
 
 
+def test_a_vector_parameter_is_cast_to_where_a_problem_counts_numbers() -> None:
+    path = Path(__file__).parents[2] / "csrc_samples/compute/nbody_forces/kernel.cu"
+    program = analyze(Source(str(path), path.read_bytes()))
+    (kernel,) = program.defined_kernels
+    problem = find_problem(program, kernel)
+    assert not isinstance(problem, Missing)
+    text = given_file(flat_codes(given(kernel, problem), "nbody", ["f32"]), "kernel.cu")
+    assert "if (reinterpret_cast<uintptr_t>(bodies) % 16 != 0) return cudaErrorMisalignedAddress;" in text
+    assert "reinterpret_cast<const float4*>(bodies)" in text
+
+
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("no_torch")
 def test_what_a_kernel_adds_up_is_a_result_that_begins_at_zero(tmp_path: Path) -> None:

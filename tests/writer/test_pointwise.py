@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -120,3 +121,9 @@ def test_small_powers_are_products(kind: str) -> None:
     x = np.array([0.0, -0.5, 1.25, 7.0, -9.0, np.inf, np.nan])
     (found,) = agreements(formula, {"y": ran(formula, code, x)}, reference(formula, {"x": x}, {}, {"I": x.size}))
     assert found.agrees, found
+
+
+def test_the_negative_of_a_negative_is_no_decrement() -> None:
+    text = file_text(written(formula_of("y[i] = -(-x[i] * w[i]) + -(-x[i])"), "f"))
+    assert "-(-x" in text
+    assert not re.search(r"--\s*[\w(]", text)
