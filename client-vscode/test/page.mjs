@@ -11,24 +11,14 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startVscode, until } from "./vscode.mjs";
-import { clickOn, goTo, hideSideBars, hoverOn, openFile, openWindow, overlaps, placeOf, run, see, SETTINGS, write } from "./window.mjs";
+import { clickOn, fixesAt, goTo, hideSideBars, hoverOn, openFile, openWindow, overlaps, placeOf, run, see, SETTINGS, write } from "./window.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const [editor = "", extension = dirname(here)] = process.argv.slice(2).map((path) => resolve(path));
 const SOON_MILLISECONDS = 90_000;
-const OPENED_MILLISECONDS = 5_000;
 const VERIFIED_MILLISECONDS = 120_000;
 const DRAFTED_MILLISECONDS = 180_000;
 const CONFLICT = "tile[threadIdx.x][threadIdx.y + j]";
-
-/** The fix of the finding at the cursor, in its menu. A key is lost while VS Code closes another menu: it is pressed again. */
-async function fixesAt(page) {
-  const opened = async () => {
-    await page.keyboard.press("Control+.");
-    return await see(page, ".action-widget .monaco-list-row", "Pad the rows of tile", OPENED_MILLISECONDS);
-  };
-  return await until(() => opened().catch(() => undefined), SOON_MILLISECONDS, "no menu of fixes");
-}
 
 /** A test that says why it cannot be made on this machine. */
 class Skipped extends Error {}

@@ -3,13 +3,14 @@
 //
 //     node test/screenshots.mjs EDITOR
 //
-// EDITOR is the folder in which test/install.mjs put VS Code. pngquant is needed, which makes the pictures small.
+// EDITOR is the folder in which test/install.mjs put VS Code; WARPWRIGHT_TEST_PYTHON names the Python that has warpwright.
+// pngquant is needed, which makes the pictures small.
 import { execFileSync } from "node:child_process";
 import { mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startVscode, until } from "./vscode.mjs";
-import { clickOn, goTo, hideSideBars, hoverOn, openFile, openWindow, placeOf, run, see, SETTINGS } from "./window.mjs";
+import { clickOn, fixesAt, goTo, hideSideBars, hoverOn, openFile, openWindow, placeOf, run, see, SETTINGS } from "./window.mjs";
 
 const client = dirname(dirname(fileURLToPath(import.meta.url)));
 const editor = resolve(process.argv[2] ?? "");
@@ -37,7 +38,7 @@ const PICTURES = {
   },
   async fixes(page) {
     await clickOn(page, CONFLICT);
-    await page.keyboard.press("Control+.");
+    await fixesAt(page);
     const menu = await (await see(page, ".action-widget")).boundingBox();
     return await wholeLines(page, 3, menu, await placeOf(page, "__global__ void"), await placeOf(page, `${CONFLICT};`));
   },

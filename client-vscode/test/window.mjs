@@ -64,6 +64,15 @@ export async function goTo(page, line) {
   await see(page, ".editor-instance .monaco-editor.focused");
 }
 
+/** The fix of the finding at the cursor, in its menu. A key is lost while VS Code closes another menu: it is pressed again. */
+export async function fixesAt(page) {
+  const opened = async () => {
+    await page.keyboard.press("Control+.");
+    return await see(page, ".action-widget .monaco-list-row", "Pad the rows of tile", FOCUS_MILLISECONDS);
+  };
+  return await until(() => opened().catch(() => undefined), SOON_MILLISECONDS, "no menu of fixes");
+}
+
 /** Open the quick input with a key, fill it, and take its first row once that has a text. */
 async function choose(page, key, filter, row) {
   // A window that is still starting takes the focus, which closes the input again.

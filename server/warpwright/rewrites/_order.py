@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 
 from tree_sitter import Node
 
+from warpwright.facts.kept import kept_of_latest
 from warpwright.facts.model import Basis, Divergence, Kernel, Race
 from warpwright.rewrites._code import called_name, in_macro
 from warpwright.rewrites._layout import after_statement, before_statement, free_name
@@ -29,12 +30,14 @@ def races_of_blocks(kernel: Kernel) -> list[Race]:
     return [race for race in kernel.races if race.blocks[0] == race.blocks[1] and not _is_at_once(race)]
 
 
+@kept_of_latest
 def ordered(kernel: Kernel) -> Source | None:
     """The text with waits that leave as few such races as are found; None where no place for one is."""
     first = kernel.source
     for _ in range(MOST_WAITS):
         races = sorted(races_of_blocks(kernel), key=lambda race: race.in_warp)  # a barrier cures some of a warp, too
-        after = next((found for race in races for found in _steps(kernel, race)), None)
+        tried: set[tuple[bool, tuple[TextEdit, ...]]] = set()
+        after = next((found for race in races for found in _steps(kernel, race, tried)), None)
         if after is None:
             break
         kernel = after
@@ -59,25 +62,29 @@ def _is_at_once(race: Race) -> bool:
     return race.at_once or (race.write.key == race.other.key and race.turns is None)
 
 
-def _steps(kernel: Kernel, race: Race) -> Iterator[Kernel]:
-    """The kernel with one wait more, at each place where it leaves fewer races and every thread comes to it.
+def _steps(kernel: Kernel, race: Race, tried: set[tuple[bool, tuple[TextEdit, ...]]]) -> Iterator[Kernel]:
+    """The kernel with one wait more, at each place where it leaves fewer races and every thread comes to it; places
+    that were tried for another race are passed over.
 
     Whether all lanes of a warp come to a `__syncwarp()` is asked of a barrier in its place.
     """
     if kernel.again is None:
         return
     for place in _places(kernel, race):
-        after, probe = (
-            kernel.again(
-                kernel.source.edited([TextEdit(e.start, e.end, e.new_text.replace(WAIT, wait)) for e in place])
-            )
-            for wait in ("__syncwarp();" if race.in_warp else "__syncthreads();", "__syncthreads();")
-        )
-        found, asked = after.kernel(kernel.name), probe.kernel(kernel.name)
-        if found is None or asked is None or not _is_better(found, kernel):
+        if (wait := (race.in_warp, tuple(place))) in tried:
             continue
-        if _missed(asked, in_warp=race.in_warp) <= _missed(kernel, in_warp=race.in_warp):
-            yield found
+        tried.add(wait)
+        after = _with(kernel, place, "__syncwarp();" if race.in_warp else "__syncthreads();")
+        if after is None or not _is_better(after, kernel):
+            continue
+        asked = _with(kernel, place, "__syncthreads();") if race.in_warp else after
+        if asked is not None and _missed(asked, in_warp=race.in_warp) <= _missed(kernel, in_warp=race.in_warp):
+            yield after
+
+
+def _with(kernel: Kernel, place: Sequence[TextEdit], wait: str) -> Kernel | None:
+    edits = [TextEdit(edit.start, edit.end, edit.new_text.replace(WAIT, wait)) for edit in place]
+    return None if kernel.again is None else kernel.again(kernel.source.edited(edits)).kernel(kernel.name)
 
 
 def _is_better(after: Kernel, before: Kernel) -> bool:

@@ -6,8 +6,8 @@ Nsight Compute gives one for each of its rules, and no promise: a cache may pay 
 
 from __future__ import annotations
 
+from warpwright.facts.kept import kept_of_latest
 from warpwright.facts.model import WARP, Access, Kernel, Space
-from warpwright.rules.weighing import kept_of_latest
 
 _CYCLES = {Space.GLOBAL: 1.5, Space.SHARED: 1.0}
 """Of a multiprocessor, for a sector of DRAM and for a wavefront: an H200 reads 20 bytes for each of its cycles."""

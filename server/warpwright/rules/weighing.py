@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
+from warpwright.facts.kept import kept_of_latest
 from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Launch, Space
 from warpwright.rules.base import Severity
 from warpwright.rules.words import launch_of
-
-T = TypeVar("T")
 
 COUNTED = frozenset({Basis.EXACT, Basis.ASSUMED, Basis.EMULATED, Basis.MEASURED})
 """Bases whose numbers can be shown. An index read from memory is data-dependent, and nothing is said about it."""
@@ -24,21 +22,6 @@ _OTHER_AXES = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b")
 _Memory = tuple[Space, int]
 _Array = tuple[Space, int, str | None, AccessKind]
 _Transactions = tuple[dict[_Memory, float], dict[_Array, float]]
-
-
-def kept_of_latest(read: Callable[[Kernel], T]) -> Callable[[Kernel], T]:
-    """Keep what is read of the kernel that was asked about last: each of its findings asks."""
-    latest: list[tuple[Kernel, T]] = []
-
-    def of(kernel: Kernel) -> T:
-        for known, kept in latest:
-            if known is kernel:
-                return kept
-        kept = read(kernel)
-        latest[:] = [(kernel, kept)]
-        return kept
-
-    return of
 
 
 def worst_by_place(accesses: Iterable[Access], cost: Callable[[Access], float]) -> list[Access]:

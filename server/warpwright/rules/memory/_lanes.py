@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from math import ceil
 
+from warpwright.facts.kept import kept_of_latest
 from warpwright.facts.model import SECTOR_BYTES, WIDEST, Access, AccessKind, Kernel, LaneAddresses, Space
-from warpwright.rules.weighing import kept_of_latest
 
 SMALL_STRUCTURE = 64
 """Bytes of a structure that stays in the L1 cache while a lane walks over it."""
