@@ -81,14 +81,14 @@ const VIEWS = {
   status: PICTURES.status,
   async problems(page, isFirst) {
     if (isFirst) {
-      await run(page, "View: Show Problems");
-      await see(page, ".markers-panel .monaco-list-row", "32-way bank conflict");
+      await page.keyboard.press("Control+Shift+M");
+      await see(page, ".markers-panel .monaco-list-row", "bank conflict");
     }
   },
   async walkthrough(page, isFirst) {
     if (isFirst) {
       await closeAll(page);
-      await run(page, "View: Hide Panel");
+      await page.keyboard.press("Control+J"); // the panel
       await run(page, "Welcome: Open Walkthrough...");
       const input = await see(page, ".quick-input-widget .quick-input-box input");
       await input.fill("warpwright");
@@ -127,7 +127,7 @@ for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) 
       await page.waitForTimeout(500); // what fades in
       await kept(await page.screenshot({ clip }), join(client, "media", `${name}${suffix}.png`));
       await page.keyboard.press("Escape");
-      await page.mouse.move(600, 790);
+      await page.mouse.move(300, 15);
     }
     for (const [name, show] of Object.entries(VIEWS)) {
       for (const width of WIDTHS) {
@@ -136,7 +136,7 @@ for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) 
         await page.waitForTimeout(1_000); // what fades in
         await kept(await page.screenshot({ scale: "css" }), join(views, `${name}-${width}${suffix}.png`));
         await page.keyboard.press("Escape");
-        await page.mouse.move(width / 2, HEIGHT - 10);
+        await page.mouse.move(300, 15); // over nothing
       }
     }
   } finally {

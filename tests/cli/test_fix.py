@@ -23,7 +23,7 @@ def test_a_diff_is_shown_and_nothing_written(tmp_path: Path) -> None:
     ran = run_command("fix", "a.cu", cwd=tmp_path)
     assert ran.status == 0
     trying = next(line for line in ran.stderr.splitlines() if not line.startswith(" "))
-    assert trying == "trying   a.cu:5: bank-conflict: Pad the rows of `tile`"
+    assert trying == "trying   a.cu:5: bank-conflict: Pad the rows of tile by 1 element"
     assert "fixed    a.cu:5: bank-conflict" in ran.stderr
     assert (tmp_path / "a.cu").read_text(encoding="utf-8") == CONFLICT
     subprocess.run(["patch", "-p1"], cwd=tmp_path, input=ran.stdout, text=True, check=True, capture_output=True)

@@ -62,7 +62,7 @@ def test_its_numbers_stand_until_the_text_changes(editor: Editor) -> None:
     assert result["message"].startswith("Emulated: ")
     assert "<table" in Path(result["report"]).read_text(encoding="utf-8")
     shown = page.titles()[4]
-    assert re.match(r"Emulated: [\d,]+ PTX instructions, global sectors \d", shown)
+    assert re.match(r"Emulated: sectors \d+\.\dx ideal", shown)
     whole = page.hover_text("gather(float")
     assert re.search(r"\*\*The whole run, emulated\*\* \(grid \d+, block 256, n = [\d,]+, ", whole)
     assert "4 bytes a lane" in page.hover_text("at[i]") and ", emulated," in page.hover_text("at[i]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from warpwright.editor.promised import Answer, answers, best_first, writes_device_code
 from warpwright.facts.model import Program
@@ -73,7 +73,8 @@ class _Proposed:
     made: Rewrite
 
     def attempt(self, *, applied: bool, reason: str, report: Report | None) -> Attempt:
-        return _attempt(self.finding, self.fix, applied=applied, reason=reason, report=report)
+        fix = replace(self.fix, title=self.made.title)
+        return _attempt(self.finding, fix, applied=applied, reason=reason, report=report)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpwright.editor.analysis import Analysis
-from warpwright.editor.markdown import code, number, place, prose
+from warpwright.editor.markdown import code, place, prose
 from warpwright.editor.picture import lanes_picture
 from warpwright.editor.picture_svg import lanes_image
 from warpwright.editor.resources_view import resource_lines
@@ -34,6 +34,7 @@ from warpwright.facts.model import (
     Space,
 )
 from warpwright.rules.gains import times_by_line
+from warpwright.rules.words import number
 from warpwright.syntax.source import Span
 
 if TYPE_CHECKING:

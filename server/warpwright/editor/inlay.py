@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from warpwright.editor.analysis import Analysis
-from warpwright.editor.markdown import number, prose
+from warpwright.editor.markdown import prose
 from warpwright.facts.model import Access, Basis, Space
 from warpwright.rules.gains import times_by_line
+from warpwright.rules.words import number
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Span
 

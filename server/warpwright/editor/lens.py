@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from warpwright.editor.actions import OPTIMIZE, PROFILE, SHOW_RESULTS, SHOW_SASS, VERIFY
 from warpwright.editor.analysis import Analysis
-from warpwright.editor.markdown import number
 from warpwright.editor.resources_view import resource_words
 from warpwright.facts.model import Kernel, Space
+from warpwright.rules.words import number
 from warpwright.syntax.source import Span
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from warpwright.facts.profile import Profile
 
 _NOTABLE = 1.05
+_DIVERGENT = 0.2
+"""Share of the branches from which it is said how many diverge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,14 @@ def lenses(analysis: Analysis) -> Iterator[Lens]:
 
 
 def profile_words(profile: Profile) -> str:
-    """`Emulated: 804,768 PTX instructions, shared wavefronts 16.2x ideal, 2 faults`."""
+    """`Emulated: sectors 1.2x, wavefronts 16.2x ideal, 2 faults`; the instructions where nothing is wasted. It is
+    short, as it stands among others on one line."""
     from warpwright.editor.profile.view import counts_of, faults_words
     from warpwright.facts.profile import InstructionSet
 
     counts = counts_of(profile.lines)
     kind = next((line.instruction_set for line in profile.lines), InstructionSet.PTX)
-    parts = [f"{counts.instructions:,} {kind.value.upper()} instructions", *_wasted(counts)]
-    if counts.divergent_branches:
-        parts.append(f"{100 * counts.divergent_branches / counts.branches:.0f} % of the branches divergent")
+    parts = list(_wasted(counts)) or [f"{counts.instructions:,} {kind.value.upper()} instructions"]
     if faults := faults_words(profile):
         parts.append(faults)
     return f"{profile.basis.value.capitalize()}: {', '.join(parts)}"
@@ -74,10 +75,12 @@ def profile_words(profile: Profile) -> str:
 def _wasted(counts: Counts) -> Iterator[str]:
     from warpwright.editor.profile.view import excess
 
-    for name, pair in (("global sectors", counts.global_sectors), ("shared wavefronts", counts.shared_wavefronts)):
-        ratio = excess(pair)
-        if ratio is not None and ratio >= _NOTABLE:
-            yield f"{name} {ratio:.1f}x ideal"
+    pairs = (("sectors", counts.global_sectors), ("wavefronts", counts.shared_wavefronts))
+    ratios = [(name, ratio) for name, pair in pairs if (ratio := excess(pair)) is not None and ratio >= _NOTABLE]
+    if ratios:
+        yield ", ".join(f"{name} {ratio:.1f}x" for name, ratio in ratios) + " ideal"
+    if counts.branches and counts.divergent_branches >= _DIVERGENT * counts.branches:
+        yield f"{counts.divergent_branches / counts.branches:.0%} of branches divergent"
 
 
 def text_words(kernel: Kernel) -> str:

@@ -43,14 +43,6 @@ def prose(text: str) -> str:
     return "".join([*out, _escaped(text[at:])])
 
 
-def number(value: float) -> str:
-    """
-    >>> number(32.0), number(8.4999), number(1 / 3)
-    ('32', '8.5', '0.33')
-    """
-    return f"{round(value, 2):g}" if abs(value) < 1e6 else f"{value:.0f}"
-
-
 def place(source: str) -> str:
     """A place such as `/home/me/src/a.cu:41` by its file's name, which is what a hover has room for.
 

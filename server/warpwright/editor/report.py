@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from warpwright.editor.markdown import code, number, prose
+from warpwright.editor.markdown import code, prose
+from warpwright.rules.words import number
 from warpwright.verify.presentation.blocks import Cell, Section, Table
 from warpwright.verify.presentation.sections import coverage, headline, sections, summary
 from warpwright.verify.presentation.several import overview
