@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from warpwright.assist.weights import find_model
+from warpwright.assist.weights import ModelFile, find_model
 from warpwright_upskill.console import StageError
 from warpwright_upskill.export import read_adapter
 from warpwright_upskill.gemma import BOS, EOS, load_weights
@@ -45,7 +45,8 @@ def logits(model: Any) -> Any:
 def test_the_merged_file_is_what_was_trained(tiny: Path, whole: Path, tmp_path: Path) -> None:
     merged = tmp_path / "merged.gguf"
     assert merge(whole, tiny, merged) == len(read_changes(whole))
-    assert [find_model(str(each)).is_taught for each in (tiny, merged)] == [False, True]
+    found_as = [find_model(str(each)) for each in (tiny, merged)]
+    assert [isinstance(each, ModelFile) and each.is_taught for each in found_as] == [False, True]
     taught = logits(load_adapter(load_weights(tiny, device="cpu", dtype="float32"), whole, tiny))
     base, found = (logits(load_weights(each, device="cpu", dtype="float32")) for each in (tiny, merged))
     assert (found - taught).abs().max() < 0.1 * (base - taught).abs().max()
