@@ -27,7 +27,7 @@ from warpwright.optimize.drafting import FILE_NAME, Drafted, drafted
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.encoding import shown_in
-from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
+from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, said_of_search, written_best
 from warpwright.verify.limits import Limit, held_by
 from warpwright.verify.report import PASSED, Report
 from warpwright.writer.names import function_name
@@ -80,7 +80,8 @@ def command(
     most twice, after rules have had a try; notes name the rounds.
 
     Limits are options or stand in the words, beside a --reference too: "..., R = 8192, in 2 GB, on an RTX 4090, with
-    tensor cores". Whether the kernels keep to them at those sizes is said with the numbers; GB are 10^9 bytes.
+    tensor cores". Whether the kernels keep to them at those sizes is said with the numbers; GB are 10^9 bytes. Where all
+    sizes are named and a GPU is here, schedules are timed at them and the fastest is written.
 
     Exit status: 0 a kernel that is right and keeps to its limits or a draft that runs without a fault, 1 there is none,
     2 could not run.
@@ -160,7 +161,7 @@ def _checked(readings: Sequence[Reading], asked: Beside, progress: Progress, is_
         sizes = asked.sizes(reading.formula)
         name = function_name(reading.name or reading.formula.outputs[0].name)
         try:
-            written = written_and_checked(reading.formula, Asked(name, asked.arch, sizes), progress, is_cancelled)
+            written = written_best(reading.formula, Asked(name, asked.arch, sizes), progress, is_cancelled)
         except FormulaNotWrittenError as error:
             if not made:
                 raise CannotRun(str(error)) from None
@@ -204,6 +205,8 @@ def _print_reading(found: _Made) -> None:
         say_note(f"The model read the words so in {reading.votes} answers: check the line above the kernel.")
     if made.report is not None:
         click.echo(report_text(made.report.to_json(), whole=False), err=True)
+    if said := said_of_search(made.search):
+        say_note(said)
     for limit in found.limits:
         (say_note if limit.holds else say_error)(limit.text)
     for each in made.formula.promises:

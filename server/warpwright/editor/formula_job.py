@@ -19,7 +19,14 @@ from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
-from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, checked_first, written_and_checked
+from warpwright.verify.formulas import (
+    Asked,
+    FormulaNotWrittenError,
+    Written,
+    checked_first,
+    said_of_search,
+    written_best,
+)
 from warpwright.verify.report import PASSED, Report, Status
 from warpwright.writer.names import function_name
 
@@ -58,7 +65,8 @@ def written_readings(
     reason = ""
     for reading in readings:
         name = _free_name(source, function_name(reading.name or reading.formula.outputs[0].name))
-        written = _made(reading.formula, Asked(name, arch), progress, is_cancelled)
+        sizes = limited.sizes(reading.formula) if limited is not None else {}
+        written = _made(reading.formula, Asked(name, arch, sizes), progress, is_cancelled)
         assert written.report is not None
         limits = limited.judged(written, is_cancelled) if limited is not None else []
         broken = "; ".join(each.text for each in limits if not each.holds)
@@ -73,7 +81,9 @@ def written_readings(
         head = f"{read_as(reading)}\n" if are_of_words else ""
         edit = TextEdit(placed, placed, inserted(source, placed, written, head))
         whose = f" by the model ({reading.votes} answers)" if reading.votes else ""
+        searched = said_of_search(written.search)
         notes = (
+            *([searched] if searched else []),
             *([f"Read{whose} as {reading.formula.text}"] if are_of_words else []),
             *kept,
             *written.formula.promises,
@@ -116,7 +126,7 @@ def checked_kernel(
 
 def _made(formula: Formula, asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> Written:
     try:
-        made = written_and_checked(formula, asked, progress, is_cancelled)
+        made = written_best(formula, asked, progress, is_cancelled)
     except FormulaNotWrittenError as error:
         raise JobError(str(error)) from None
     if is_cancelled():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from warpwright.writer.write import ScheduleError, file_text, plain, written
 if TYPE_CHECKING:
     from warpwright.emulator.formulas import Compiled
 
+SEARCH_SECONDS = 20.0
+"""For schedules of a kernel that is asked for in words."""
 MOST_ROUGH = 100_000
 """Operations beyond which kernels that are hardly optimised take longer in the emulator than nvcc saves."""
 
@@ -93,6 +96,31 @@ def written_and_checked(formula: Formula, asked: Asked, progress: Progress, is_c
     text = file_text(code)
     report = checked(formula, code, text, asked, progress, is_cancelled) if asked.is_checked else None
     return Written(formula, code, text, explained(code), report, found)
+
+
+def written_best(formula: Formula, asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> Written:
+    """As `written_and_checked`, by the schedule that is fastest at the sizes that are asked for, where all of them are
+    and a GPU is there to time some. Raises FormulaNotWrittenError."""
+    if formula.sizes and {*formula.sizes} <= {*asked.sizes} and isinstance(find_gpu(is_cancelled), Gpu):
+        with suppress(FormulaNotWrittenError):  # where none can be timed, the rules say
+            timed = replace(asked, search_seconds=SEARCH_SECONDS)
+            return written_and_checked(formula, timed, progress, is_cancelled)
+    return written_and_checked(formula, asked, progress, is_cancelled)
+
+
+def said_of_search(found: Found | None) -> str:
+    """What was timed for a schedule, as a sentence; "" where nothing was.
+
+    >>> from warpwright.verify.schedule_search import Candidate
+    >>> said_of_search(Found({"R": 64}, (Candidate("rules", 3.0, 2.0), Candidate("rows:lanes=8", 4.0)), "H200"))
+    'Schedule rules: 2.0 us at R = 64 on H200, the fastest of 1 that were timed.'
+    """
+    if found is None or not found.gpu or found.candidates[0].measured_us is None:
+        return ""
+    best, timed = found.candidates[0], sum(each.measured_us is not None for each in found.candidates)
+    sizes = ", ".join(f"{name} = {size}" for name, size in found.sizes.items())
+    us = f"{best.measured_us:.1f} us at {sizes} on {found.gpu}"
+    return f"Schedule {best.schedule}: {us}, the fastest of {timed} that were timed."
 
 
 def _searched(formula: Formula, asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> Found:
