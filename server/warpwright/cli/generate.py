@@ -80,8 +80,8 @@ def command(
     most twice, after rules have had a try; notes name the rounds.
 
     Limits are options or stand in the words, beside a --reference too: "..., R = 8192, in 2 GB, on an RTX 4090, with
-    tensor cores". Whether the kernels keep to them at those sizes is said with the numbers; GB are 10^9 bytes. Where all
-    sizes are named and a GPU is here, schedules are timed at them and the fastest is written.
+    tensor cores". Whether the kernels keep to them at those sizes is said with the numbers; GB are 10^9 bytes. Where
+    all sizes are named and a GPU is here, schedules are timed at them and the fastest is written.
 
     Exit status: 0 a kernel that is right and keeps to its limits or a draft that runs without a fault, 1 there is none,
     2 could not run.
