@@ -124,3 +124,11 @@ def test_the_types_of_a_host_function_below_are_those_of_the_kernels() -> None:
     wanted = ghost_request(Source("a.cu", text + below), len(text) - 1)
     assert wanted is not None
     assert wanted.readings[0].formula.text.startswith("x: f16, out[r, c] = ")
+
+
+def test_types_of_the_file_are_what_they_stand_for() -> None:
+    text = f"using real = __half;\n#define REAL real\n{COMMENT}{HEAD.replace('float', 'REAL')}".encode()
+    wanted = ghost_request(Source("a.cu", text), len(text))
+    assert wanted is not None
+    assert [each.formula.text for each in wanted.readings] == ["x: f16, y[i] = relu(x[i])"]
+    assert wanted.kernel is not None and wanted.kernel.given == "const __half* x, __half* y, int n"

@@ -9,6 +9,7 @@ from warpwright.assist.python_function import meant_words
 from warpwright.assist.readings import by_wordings
 from warpwright.assist.signature import parameters
 from warpwright.assist.worded_formula import Reading
+from warpwright.editor.own_types import own_types, with_types
 from warpwright.syntax.source import Source
 
 _HOST = re.compile(
@@ -26,7 +27,7 @@ def readings_at(source: Source, words: str, offset: int) -> list[Reading]:
     'x: f16, y[i] = relu(x[i])'
     """
     meant = meant_words(words, source.path)
-    given = host_parameters(source.text(offset))
+    given = with_types(host_parameters(source.text(offset)), own_types(source.code_text()))
     return (by_wordings(meant, given) if given else []) or by_wordings(meant)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from warpwright.assist.signature import parameters
 from warpwright.editor.formula_comment import lines_of
+from warpwright.editor.own_types import own_types, with_types
 from warpwright.formulas.extents import names_in
 from warpwright.formulas.model import Formula
 from warpwright.syntax.source import Source
@@ -30,8 +31,9 @@ INDEX_TYPES = {"i32": "int", "i64": "long long"}
 @dataclass(frozen=True, slots=True)
 class OpenKernel:
     """`head` is the text up to the brace, `given` its parameters; both have `float` for the `template` parameter of a
-    template. `comment` are the lines above it without their signs. `on_line`: the cursor stands on a line of its own,
-    `is_closed`: behind it stands the brace that ends the body."""
+    template, and for a type that the file names what it stands for. `comment` are the lines above it without their
+    signs. `on_line`: the cursor stands on a line of its own, `is_closed`: behind it stands the brace that ends the
+    body."""
 
     comment: tuple[str, ...]
     head: str
@@ -68,6 +70,8 @@ def open_kernel(source: Source, offset: int) -> OpenKernel | None:
     comment = tuple(lines_of([found["comment"]]))
     template = found["type"] or ""
     head, given = (re.sub(rf"\b{template}\b", "float", found[each]) if template else found[each] for each in _TYPED)
+    named = own_types(source.code_text())
+    head, given = with_types(head, named), with_types(given, named)
     is_closed = bool(after.strip())
     return OpenKernel(comment, head.strip(), found["name"], given, bool(found["line"]), is_closed, template)
 
