@@ -1,6 +1,6 @@
 """Where files that are not read may launch a kernel, what relies on launches is done to a kernel beside it.
 
-`case.cu` becomes `case.expected.cu`, or `case.declined.txt` has the reason why not.
+Its cases are in beside/NAME.md, laid out as those of the rewrites are.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.carets import check_file
-from support.findings import compile_errors, fixtures, program
+from support.cases import Case, cases_of, check_case
+from support.findings import compile_errors, program
 from support.pages import code, sections
 from warpwright.facts.analyze import analyze
 from warpwright.rewrites.base import Declined, Reliance, Rewrite, RewriteKind
@@ -19,7 +19,7 @@ from warpwright.verify import emulation
 from warpwright.verify.report import Status
 from warpwright.verify.verify import verify
 
-CASES = Path(__file__).parent / "beside"
+CASES = cases_of(Path(__file__).parent / "beside")
 
 TOTAL = """__global__ void total(float *out, const float *in, int rows, int columns) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -37,20 +37,20 @@ def offered(text: str, rewrite: str, name: str = "kernel.cu") -> Rewrite | Decli
     return next((result for result in results if isinstance(result, Rewrite)), results[0])
 
 
-@pytest.mark.parametrize("path", fixtures(CASES), ids=lambda path: path.relative_to(CASES).as_posix())
-def test_result_is_the_expected(path: Path) -> None:
-    result = offered(path.read_text(encoding="utf-8"), path.parent.name, path.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_result_is_the_expected(case: Case) -> None:
+    result = offered(case.text, case.rewrite, f"{case.name}.cu")
     if isinstance(result, Declined):
-        check_file(path.with_suffix(".declined.txt"), result.reason + "\n")
+        check_case(case, declined=result.reason)
     else:
-        check_file(path.with_suffix(".expected.cu"), result.apply().text())
+        check_case(case, expected=result.apply().text())
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.nvcc
-@pytest.mark.parametrize("path", fixtures(CASES, ".expected.cu"), ids=lambda path: path.relative_to(CASES).as_posix())
-def test_what_is_written_compiles(path: Path) -> None:
-    assert compile_errors(path.read_text(encoding="utf-8")) == []
+@pytest.mark.parametrize("case", [case for case in CASES if case.expected is not None], ids=lambda case: case.id)
+def test_what_is_written_compiles(case: Case) -> None:
+    assert compile_errors(case.expected or "") == []
 
 
 def test_a_kernel_in_a_header_has_no_copy() -> None:
