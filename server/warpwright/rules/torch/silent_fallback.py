@@ -119,9 +119,9 @@ def _tests(unit: Unit, script: Script, function: Function) -> Iterator[Finding]:
         if isinstance(node, ast.IfExp):
             sides = [native_names(unit, script, each) for each in (node.body, node.orelse)]
             other = node.orelse if sides[0] else node.body
-            if bool(sides[0]) != bool(sides[1]) and _is_torch(other) and _PROPERTY.search(ast.unparse(node.test)):
+            if bool(sides[0]) != bool(sides[1]) and _is_torch(other, function) and _is_property(node.test, function):
                 yield _tested(script, node.test, (sides[0] or sides[1])[0])
-        elif isinstance(node, ast.If) and _PROPERTY.search(ast.unparse(node.test)):
+        elif isinstance(node, ast.If) and _is_property(node.test, function):
             native = native_names(unit, script, ast.Module(node.body, []))
             rest = native_names(unit, script, ast.Module(node.orelse, []))
             behind = _behind(function, node)
@@ -132,7 +132,7 @@ def _tests(unit: Unit, script: Script, function: Function) -> Iterator[Finding]:
             else:
                 continue
             is_native = native_names(unit, script, ast.Module(fallback, []))
-            if _returns_torch(fallback) and not is_native and not says_so(fallback):
+            if _returns_torch(fallback, function) and not is_native and not says_so(fallback):
                 everywhere = native_names(unit, script, function)
                 yield _tested(script, node.test, (native or rest or everywhere)[0])
 
@@ -146,14 +146,31 @@ def _behind(function: Function, node: ast.If) -> list[ast.stmt]:
     return []
 
 
-def _returns_torch(body: list[ast.stmt]) -> bool:
+def _is_property(test: ast.expr, function: Function) -> bool:
+    """Whether a test asks for a property of a tensor, or a name that one was put into."""
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    values = [
+        node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in names
+    ]
+    return any(_PROPERTY.search(ast.unparse(each)) for each in (test, *values))
+
+
+def _returns_torch(body: list[ast.stmt], function: Function) -> bool:
     last = body[-1] if body else None
     value = last.value if isinstance(last, ast.Return | ast.Assign) else None
-    return value is not None and _is_torch(value)
+    return value is not None and _is_torch(value, function)
 
 
-def _is_torch(value: ast.expr) -> bool:
-    return _TORCH.search(ast.unparse(value)) is not None
+def _is_torch(value: ast.expr, function: Function) -> bool:
+    """Whether an expression calls torch, or computes with an argument."""
+    given = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    computes = any(
+        isinstance(node, ast.BinOp) and any(isinstance(e, ast.Name) and e.id in given for e in (node.left, node.right))
+        for node in ast.walk(value)
+    )
+    return computes or _TORCH.search(ast.unparse(value)) is not None
 
 
 def _tested(script: Script, test: ast.expr, name: str) -> Finding:
