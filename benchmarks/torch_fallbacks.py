@@ -36,8 +36,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.build:
         kind = harness_kind()
-        command = [harness_python(), "-c", "import operators"]
-        return subprocess.run(command, cwd=HERE, env={**kind.environment, "HOME": "/tmp"}, check=False).returncode
+        command = [harness_python(), "-c", f"import sys; sys.path.insert(0, {str(HERE)!r}); import operators"]
+        return subprocess.run(command, env={**kind.environment, "HOME": "/tmp"}, check=False).returncode
     gpus = int(subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True, check=True).stdout)
     seeded, sound = constants(HERE / "seeded.py"), constants(HERE / "sound.py")
     left_out = set(seeded["NEED_GPU"] if not gpus else seeded["NEED_TWO_GPUS"] if gpus == 1 else ())
