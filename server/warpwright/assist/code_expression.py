@@ -26,6 +26,8 @@ _NUMBERS = frozenset(("alpha", "beta", "eps", "epsilon", "scale", "lr", "tempera
 _BIASES = frozenset(("bias", "b"))
 _ARRAYS = frozenset(("x", "y", "z", "u", "v", "dy", "grad", "gate", "residual"))
 """Names of arrays where nothing else says what they are."""
+_MATRIX = re.compile(r"[A-Z]|mat")
+_VECTOR = re.compile(r"vec|(?:^|_)[uv](?:_|\d|$)")
 MOST_CHARACTERS = 400
 MOST_NODES = 200
 
@@ -96,6 +98,11 @@ def _handed_over(tree: ast.expr) -> set[str]:
             case ast.BinOp(left=left, op=ast.MatMult(), right=right):
                 found |= {each.id for each in (left, right) if isinstance(each, ast.Name)}
     return found
+
+
+def _is_vector(names: Sequence[str]) -> bool:
+    """Whether one of the names says that it is a vector's."""
+    return any(_VECTOR.search(each) for each in names)
 
 
 def name_in_code(comment: str) -> str:
@@ -206,8 +213,9 @@ class _Reader:
             raise UnfitError
         if len(self.base) > 2:
             raise UnfitError
-        if not self.names.signature and left.id[:1].isupper() != right.id[:1].isupper():
-            raise UnfitError  # x @ A: a vector, likely
+        names = (left.id, right.id)
+        if not self.names.signature and (len({bool(_MATRIX.search(each)) for each in names}) > 1 or _is_vector(names)):
+            raise UnfitError  # x @ A, p_vec @ w: a vector, likely
         a = self._named(left.id, ("i", "k"))
         b = self._named(right.id, ("j", "k") if turned else ("k", "j"))
         return _Value(f"sum[k] {a.text} * {b.text}", ("i", "j"))
