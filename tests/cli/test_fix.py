@@ -197,15 +197,28 @@ def test_edits_of_host_code_are_verified_at_once(tmp_path: Path) -> None:
     assert len(made) == 3 and all(each["report"] == made[0]["report"] for each in made)
 
 
-def test_an_option_that_nvcc_asks_for_is_given_to_both(tmp_path: Path) -> None:
-    text = """#include <algorithm>
-__global__ void most(float *x, float y) { x[threadIdx.x] = std::max(x[threadIdx.x], y); }
-void run(float *x) { most<<<1, 32>>>(x, 1.0f); }
+@pytest.mark.parametrize(
+    ("option", "most", "after"),
+    [
+        ("--expt-relaxed-constexpr", "std::max(x[threadIdx.x], y)", ""),
+        (
+            "--extended-lambda",
+            "y",
+            "void twice(float *x) { each<<<1, 32>>>(x, [] __device__(float v) { return 2 * v; }); }",
+        ),
+    ],
+)
+def test_an_option_that_nvcc_asks_for_is_given_to_both(tmp_path: Path, option: str, most: str, after: str) -> None:
+    text = f"""#include <algorithm>
+__global__ void most(float *x, float y) {{ x[threadIdx.x] = {most}; }}
+template <typename F> __global__ void each(float *x, F f) {{ x[threadIdx.x] = f(x[threadIdx.x]); }}
+void run(float *x) {{ most<<<1, 32>>>(x, 1.0f); }}
+{after}
 """
     (tmp_path / "a.cu").write_text(text, encoding="utf-8")
     ran = run_command("fix", "a.cu", "--rule", "unchecked-launch", "--format", "json", cwd=tmp_path)
-    (made,) = ran.json[0]["fixes"]
-    assert made["applied"] and "--expt-relaxed-constexpr" in json.dumps(made["report"])
+    made = ran.json[0]["fixes"][0]
+    assert made["applied"] and option in json.dumps(made["report"])
 
 
 def test_an_assertion_in_device_code_knows_its_line(tmp_path: Path) -> None:

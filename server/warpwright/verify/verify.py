@@ -36,8 +36,8 @@ from warpwright.verify.torch_build import find_torch
 from warpwright.verify.upper_rungs import upper_rungs
 
 DEFAULT_ARCH = "sm_90"
-RELAXED = "--expt-relaxed-constexpr"
-"""The option that nvcc names where device code calls a constexpr function of the host."""
+ASKED_FOR = ("--expt-relaxed-constexpr", "--extended-lambda")
+"""The options that nvcc names where device code calls a constexpr function of the host, or is a lambda."""
 _TIMED = (Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
 
 
@@ -85,8 +85,9 @@ def climb(claim: Claim) -> Report:
         return Report(Status.DOES_NOT_COMPILE, reason=broken, goal=claim.goal)
     memory = Memory(claim.again)
     report = _climbed(claim.of_unit(), memory)
-    if RELAXED in report.reason and RELAXED not in claim.flags and _needs_relaxed(claim.of_unit()):
-        return climb(replace(claim, flags=(*claim.flags, RELAXED)))
+    for option in ASKED_FOR:
+        if option in report.reason and option not in claim.flags and _needs(claim.of_unit(), option):
+            return climb(replace(claim, flags=(*claim.flags, option)))
     if claim.goal == "reference":
         report = replace(report, reason=report.reason.replace("The candidate", "The kernel"))
         if report.speed and report.status in _TIMED:
@@ -98,12 +99,11 @@ def climb(claim: Claim) -> Report:
     return report
 
 
-def _needs_relaxed(claim: Claim) -> bool:
+def _needs(claim: Claim, option: str) -> bool:
     """Whether nvcc asks for the option to compile the original, so that whoever builds it gives it."""
     arch = claim.arch or DEFAULT_ARCH
-    return (
-        RELAXED in compile_cubin(claim.original, arch=arch, flags=claim.flags, is_cancelled=claim.is_cancelled).reason
-    )
+    built = compile_cubin(claim.original, arch=arch, flags=claim.flags, is_cancelled=claim.is_cancelled)
+    return option in built.reason
 
 
 def _climbed(claim: Claim, memory: Memory) -> Report:
