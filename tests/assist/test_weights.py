@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from warpwright.assist.taught.card import DATA
 from warpwright.assist.weights import (
     ModelFile,
     PackagedWeights,
     assemble_default,
+    assemble_taught,
     default_adapter_path,
     find_adapter,
     find_model,
+    look_for_model,
     pull,
 )
 from warpwright.missing import Missing
@@ -181,3 +185,38 @@ def test_the_adapter_of_the_default_model(tmp_path: Path, monkeypatch: pytest.Mo
     assert find_adapter(other) is None, "it fits only the model that it was trained on"
     monkeypatch.setenv("WARPWRIGHT_ADAPTER", str(tmp_path / "a.gguf"))
     assert find_adapter(other) == tmp_path / "a.gguf"
+
+
+@pytest.mark.llm
+def test_the_default_is_the_taught_model_and_the_base_where_an_adapter_is_installed(tmp_path: Path) -> None:
+    shares: list[float | None] = []
+    model = find_model(None, lambda _, share: shares.append(share))
+    assert isinstance(model, ModelFile), model
+    assert model.is_default and model.is_taught and shares[-1] == 1.0
+    assert model.path.parent == tmp_path / "cache" / "models"
+    assert look_for_model() == model
+    assert find_adapter(model) is None
+    default_adapter_path().parent.mkdir(parents=True)
+    default_adapter_path().write_bytes(CONTENT)
+    base = find_model()
+    assert isinstance(base, ModelFile) and not base.is_taught
+    assert look_for_model() == base
+    assert find_adapter(base) == default_adapter_path()
+
+
+def test_a_taught_model_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    missing = assemble_taught(folder=tmp_path)
+    assert isinstance(missing, Missing)
+    assert "is missing or damaged" in missing.reason
+
+
+@pytest.mark.llm
+def test_a_damaged_part_leaves_no_model_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(DATA, folder)
+    part = folder / "changes-2.npz"
+    part.write_bytes(part.read_bytes()[:-9])
+    missing = assemble_taught(folder=folder)
+    assert isinstance(missing, Missing)
+    assert "changes-2.npz: is missing or damaged" in missing.reason
+    assert [path.name for path in (tmp_path / "cache" / "models").iterdir() if "warpwright" in path.name] == []

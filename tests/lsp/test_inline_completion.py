@@ -237,13 +237,16 @@ def test_an_edit_ends_the_writing_of_a_formula(tmp_path: Path) -> None:
 
 
 @pytest.mark.llm
-def test_without_a_taught_model_nothing_comes_and_the_log_says_so_once(tmp_path: Path) -> None:
-    with start_editor(VSCODE, tmp_path, environment={"WARPWRIGHT_DATA_DIR": str(tmp_path)}) as editor:
-        page = editor.open("a.cu", REQUEST)
-        assert ghost(page) is None
-        assert ghost(page) is None
-        assert len(editor.log) == 1
-        assert "No taught model is installed" in editor.log[0]
+@pytest.mark.nvcc
+def test_the_taught_model_reads_what_no_rule_does(tmp_path: Path) -> None:
+    words = (
+        "// kernel: subtract the mean of its row from each element of x[rows][cols], largest absolute value per row\n"
+    )
+    settings = {"ghostTextSeconds": 120}
+    with start_editor(VSCODE, tmp_path, options=settings, environment={"WARPWRIGHT_DATA_DIR": str(tmp_path)}) as editor:
+        text = ghost(editor.open("a.cu", words), seconds=120).items[0].insert_text
+        assert text.startswith("// draft, read as: ")
+        assert "__global__" in text and "answers" in text.splitlines()[0]
 
 
 @pytest.mark.llm

@@ -1,4 +1,4 @@
-"""The model as it is before it was taught, named by the user: what comes by default is opened with an adapter only."""
+"""The model as it is before it was taught, named by the user."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_a_damaged_part_and_another_base_are_refused(tiny: Path, data: Path, tmp
 
 
 def test_what_cannot_be_made_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(str(tmp_path / "none.gguf"), str(tmp_path / "out.gguf")) == 2
+    assert main(str(tmp_path / "none.gguf"), str(tmp_path / "out.gguf"), str(tmp_path)) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 

@@ -14,10 +14,7 @@ from warpwright.progress import Progress, silent
 
 
 def open_engine(spec: str | None, progress: Progress = silent) -> Engine | Missing:
-    """An Engine for the model that is asked for (None: the default). A file is loaded with the first request.
-
-    The base is opened with an adapter only: untaught it writes in a minute nothing that may be shown.
-    """
+    """An Engine for the model that is asked for (None: the default). A file is loaded with the first request."""
     named = named_model(spec)
     if isinstance(named, Endpoint):
         return EndpointEngine(named)
@@ -30,14 +27,6 @@ def open_engine(spec: str | None, progress: Progress = silent) -> Engine | Missi
 
 
 def named_model(spec: str | None) -> ModelFile | Endpoint | Missing:
-    """The model that would be asked, at once: the user's own, by a setting (`spec`) or WARPWRIGHT_MODEL, or the default
-    with an adapter."""
-    return named_endpoint(spec) or taught(look_for_model(spec))
-
-
-def taught(model: ModelFile | Missing) -> ModelFile | Missing:
-    """A model that may be asked: the user's own, the taught one, or the base with an adapter."""
-    if isinstance(model, Missing) or model.is_taught or not model.is_default or find_adapter(model) is not None:
-        return model
-    reason = f"No taught model is installed: {model.name} without an adapter writes no kernels."
-    return Missing("taught model", reason, "Train an adapter (docs/upskill.md), or name a model of your own.")
+    """The model that would be asked, at once: the user's own, by a setting (`spec`) or WARPWRIGHT_MODEL, or the
+    default."""
+    return named_endpoint(spec) or look_for_model(spec)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpwright.assist.taught.card import Card, read_card
+from warpwright.assist.taught.card import DATA, Card, read_card
 from warpwright.directories import cache_dir, data_dir
 from warpwright.files import read_start
 from warpwright.missing import Missing
@@ -80,8 +80,7 @@ def find_model(spec: str | None = None, progress: Progress = silent) -> ModelFil
     spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
     if spec is not None:
         return _named(spec)
-    card = read_card()
-    return assemble_default(progress) if card is None or _own_adapter() else assemble_taught(card, progress)
+    return assemble_default(progress) if _own_adapter() else assemble_taught(progress)
 
 
 def look_for_model(spec: str | None = None) -> ModelFile | Missing:
@@ -90,13 +89,11 @@ def look_for_model(spec: str | None = None) -> ModelFile | Missing:
     if spec is not None:
         return _named(spec)
     target = cache_dir() / "models" / DEFAULT.file_name
-    card = read_card()
-    if card is not None and not _own_adapter():
-        taught = cache_dir() / "models" / card.model.name
-        if taught.is_file() or target.is_file() or all(_part_path(*each) is not None for each in DEFAULT.parts):
-            return ModelFile(taught, card.name, is_default=True, is_taught=True)
-    if target.is_file() or all(_part_path(package, name) is not None for package, name in DEFAULT.parts):
-        return ModelFile(target, DEFAULT.name, is_default=True)
+    card = None if _own_adapter() else read_card()
+    if card is not None and (cache_dir() / "models" / card.model.name).is_file():
+        return _taught(card)
+    if target.is_file() or all(_part_path(*each) is not None for each in DEFAULT.parts):
+        return _taught(card) if card is not None else ModelFile(target, DEFAULT.name, is_default=True)
     return Missing("model", f"The weights of {DEFAULT.name} are not installed.", INSTALL)
 
 
@@ -158,11 +155,18 @@ def assemble_default(progress: Progress = silent, packaged: PackagedWeights = DE
     return found if missing is None else missing
 
 
-def assemble_taught(card: Card, progress: Progress = silent) -> ModelFile | Missing:
-    """The taught model in the user's cache, made of the base in a process of its own where it is not there or is
-    damaged."""
-    target = cache_dir() / "models" / card.model.name
-    found = ModelFile(target, card.name, is_default=True, is_taught=True)
+def _taught(card: Card) -> ModelFile:
+    return ModelFile(cache_dir() / "models" / card.model.name, card.name, is_default=True, is_taught=True)
+
+
+def assemble_taught(progress: Progress = silent, folder: Path = DATA) -> ModelFile | Missing:
+    """The taught model in the user's cache. Where it is not there or is damaged it is made of the base and what lies in
+    `folder`, in a process of its own."""
+    card = read_card(folder)
+    if card is None:
+        return Missing("model", f"The taught model's card in {folder} is missing or damaged.", INSTALL)
+    found = _taught(card)
+    target = found.path
     if _is_intact(target, card.model.size, card.model.sha256, card.name, progress):
         return found
     base = assemble_default(progress)
@@ -170,7 +174,13 @@ def assemble_taught(card: Card, progress: Progress = silent) -> ModelFile | Miss
         return base
 
     def made(unfinished: Path) -> Missing | None:
-        command = [sys.executable, "-P", "-m", "warpwright.assist.taught.make", str(base.path), str(unfinished)]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "warpwright.assist.taught.make",
+            *map(str, (base.path, unfinished, folder)),
+        ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None and process.stderr is not None
             for line in process.stdout:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from warpwright import __version__
 from warpwright.assist.endpoint import Endpoint, named_endpoint
-from warpwright.assist.opening import taught
 from warpwright.assist.weights import ModelFile, find_adapter, find_model, look_for_model
 from warpwright.missing import Missing
 from warpwright.progress import Progress, never_cancelled
@@ -191,7 +190,6 @@ def _model(model: ModelFile | Endpoint | Missing) -> Part:
     name, gives = "model", "plans and generated kernels"
     if isinstance(model, Endpoint):
         return Part(name, True, f"{model.name} ({model.url}), which is not asked before it is needed", gives)
-    model = taught(model)
     if isinstance(model, Missing):
         return Part(name, False, model.reason, gives, model.advice)
     adapter = find_adapter(model)

@@ -1,6 +1,6 @@
 """Make the taught model, in a process of its own: NumPy and the weights stay out of the process that asks.
 
-    python -m warpwright.assist.taught.make BASE OUT
+    python -m warpwright.assist.taught.make BASE OUT FOLDER
 
 Every line that it prints is the share of the tensors that are written. What is wrong is one sentence on stderr, with
 exit status 2.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.assist.taught.added_weights import added
-from warpwright.assist.taught.card import DATA, Card, read_card
+from warpwright.assist.taught.card import Card, read_card
 from warpwright.assist.taught.cut_vocabulary import cut, kept_tokens
 from warpwright.assist.taught.gguf_file import GgufError, fingerprint, read_gguf, write_gguf
 from warpwright.assist.taught.weight_codes import Codes, decoded, encoded
@@ -62,7 +62,7 @@ def _change(archive: Any, name: str) -> Any:
     return decoded(Codes(archive[f"{name}/{_PLANES}"], archive[f"{name}/{_SCALES}"]))
 
 
-def make(base: Path, out: Path, folder: Path = DATA, told: Callable[[float], None] = lambda share: None) -> None:
+def make(base: Path, out: Path, folder: Path, told: Callable[[float], None] = lambda share: None) -> None:
     """Write the taught model: `base` with its vocabulary cut and the changes in `folder` added. Raises GgufError where
     the changes are of another base or are damaged."""
     card = read_card(folder)
@@ -83,9 +83,9 @@ def _told(data: Callable[[], bytes], share: float, told: Callable[[float], None]
     return data()
 
 
-def main(base: str, out: str) -> int:
+def main(base: str, out: str, folder: str) -> int:
     try:
-        make(Path(base), Path(out), told=lambda share: _say(f"{share:.3f}"))
+        make(Path(base), Path(out), Path(folder), told=lambda share: _say(f"{share:.3f}"))
     except GgufError as error:
         sys.stderr.write(f"{error}\n")
         return 2
