@@ -126,6 +126,14 @@ def test_runs_of_elementwise_kernels_can_be_fused(tmp_path: Path) -> None:
     assert 1.9 < fusion.gain < 2.1
 
 
+def test_what_is_fused_is_one_turn_of_a_loop(tmp_path: Path) -> None:
+    made = Maker()
+    for index in range(40):
+        made.launch(10 * index, 100, f"void at::native::vectorized_elementwise_kernel<{index % 4}>()")
+    (fusion,) = [each for each in report(made, tmp_path).proposals if each.kind == "fusion"]
+    assert fusion.saved == 10 * 300_000
+
+
 def test_a_function_of_the_user_is_narrowed_to_the_line_that_waits(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import torch\n\ndef step(x):\n    y = x * 2\n    return y.item()\n", encoding="utf-8")

@@ -152,7 +152,7 @@ def _compile(cupti: Cupti, library: Path) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TraceError(f"{compiler} cannot be run: {error}") from None
     if done.returncode:
-        said = shown_bytes(done.stderr).strip().splitlines()
+        said = [line for line in shown_bytes(done.stderr).splitlines() if "error" in line]
         raise TraceError(f"what records by CUPTI does not compile with {cupti.header}: {said[0] if said else ''}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from warpwright.timeline.host import Cause, is_launch
 from warpwright.timeline.lines import LineCost
 from warpwright.timeline.model import Activity, Place, Trace, Work
-from warpwright.timeline.places import loop_around, reads_files
+from warpwright.timeline.places import loop_around, reads_files, text_at
 from warpwright.timeline.shares import Shared
 
 _LEAST = 0.03
@@ -19,6 +18,8 @@ _GRAPH_LAUNCH = 1000
 """Nanoseconds between kernels of a CUDA graph."""
 _PINNED_RATE = 24.0
 """Bytes in a nanosecond that pinned memory gives where the trace has no copy from it: PCIe 4.0 x16, rounded down."""
+_PINNED_RATE_5, _ON_PCIE_5 = 50.0, ("H100", "H200", "B100", "B200", "B300", "GB200", "RTX 50", "PRO 6000")
+"""Likewise of PCIe 5.0 x16, and names of GPUs that have it."""
 _MOST_WORKERS = 8
 _SMALL_OPERATOR = 30_000
 """Nanoseconds that an operator takes of which most is the way to it."""
@@ -45,7 +46,7 @@ def proposals(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> list[P
     found = [
         *_waits(trace, costs),
         *_graph(trace, costs),
-        *_batching(trace, costs),
+        *_batching(trace, shared, costs),
         *_fusion(trace, shared),
         *_pinning(trace, shared, totals, costs),
         *_loading(trace, shared, totals, costs),
@@ -114,7 +115,7 @@ def _graph(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
         )
 
 
-def _batching(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
+def _batching(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> Iterator[_Found]:
     work: dict[int, list[Activity]] = defaultdict(list)
     for each in trace.activities:
         if each.kind is Work.KERNEL:
@@ -125,13 +126,14 @@ def _batching(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
         turns = _turns(cost, costs)
         if cost.launches >= 32 and share > 0.5 and turns >= 2:
             left = 1 / turns
-            idle = sum(cost.idle.get(cause, 0) for cause in (Cause.LAUNCHES, Cause.PYTHON, Cause.SYNCHRONISATION))
+            head = loop_around(cost.place)
+            idle = sum(each.wall for each in costs if each.place in (cost.place, head))
             yield (
                 "batching",
                 f"{turns:.0f} turns of this loop launch kernels of few blocks one after the other: stack "
                 "the inputs and launch once (torch.bmm, torch.func.vmap, torch._foreach_*)",
                 (cost.place,),
-                round((idle + cost.gpu) * (1 - left)),
+                round(min(shared.own, idle + cost.gpu) * (1 - left)),
                 f"kernels of at most {_FEW_BLOCKS} blocks leave most of a GPU idle, so that all iterations at once "
                 "take about as long as one; holds where iterations do not depend on each other",
             )
@@ -154,7 +156,7 @@ def _blocks(activity: Activity) -> int:
 
 def _fusion(trace: Trace, shared: Shared) -> Iterator[_Found]:
     saved = runs = kernels = 0
-    for run in _runs(trace, shared):
+    for run in (part for whole in _runs(trace, shared) for part in _turns_of(whole)):
         times = [each.end - each.start for each in run]
         saved += sum(times) - max(times)
         runs += 1
@@ -168,6 +170,17 @@ def _fusion(trace: Trace, shared: Shared) -> Iterator[_Found]:
             saved,
             "each of a run reads and writes the same elements; fused they take about as long as the longest",
         )
+
+
+def _turns_of(run: Sequence[Activity]) -> Iterator[Sequence[Activity]]:
+    """A run cut where its kernels begin anew for the third time, as turns of a loop do: what a turn ends with is a
+    result, which is written also where the turn is one kernel."""
+    names = [each.name for each in run]
+    for period in range(2, len(run) // 3 + 1):
+        if names[period:] == names[:-period]:
+            yield from (run[at : at + period] for at in range(0, len(run), period))
+            return
+    yield run
 
 
 def _runs(trace: Trace, shared: Shared) -> Iterator[list[Activity]]:
@@ -198,7 +211,9 @@ def _pinning(trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: S
         return
     pinned = [each for each in up if not each.pageable and each.bytes >= 1 << 20]
     taken = sum(each.end - each.start for each in pinned)
-    rate = sum(each.bytes for each in pinned) / taken if taken else _PINNED_RATE
+    is_new = any(name in device for device in trace.devices for name in _ON_PCIE_5)
+    assumed = _PINNED_RATE_5 if is_new else _PINNED_RATE
+    rate = sum(each.bytes for each in pinned) / taken if taken else assumed
     exposed = totals.get(Cause.COPIES, 0) * size // max(1, sum(each.bytes for each in trace.activities))
     left = max(0, round(size / rate) - totals.get(Cause.GPU, 0))
     yield (
@@ -231,7 +246,7 @@ def _loading(trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: S
         return
     if not names:
         return
-    workers = min(_MOST_WORKERS, max(2, (os.cpu_count() or 2) - 1)) if trace.lines else _MOST_WORKERS
+    workers = min(_MOST_WORKERS, max(2, trace.processors - 1)) if trace.lines else _MOST_WORKERS
     rest = shared.own - loading
     at_once = workers if trace.busy < 0.5 else min(workers, max(1, trace.processors))
     yield (
@@ -270,21 +285,22 @@ def _round_trips(
             "stay on the GPU",
             f"{down / 1e6:.1f} MB go to the host: compute on the GPU what is needed of them, and copy results alone",
             tuple(each.place for each in sorted(costs, key=lambda cost: -cost.pageable_bytes)[:2] if each.pageable),
-            totals.get(Cause.COPIES, 0),
-            "all of the time of copies; an upper bound",
+            totals.get(Cause.COPIES, 0) + sum(e.idle.get(Cause.SYNCHRONISATION, 0) for e in costs if e.pageable),
+            "all of the time of copies, and of the waits at these lines; an upper bound",
         )
 
 
 def _memory(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
-    for cost in costs:
-        if cost.idle.get(Cause.SETUP):
-            yield (
-                "keep memory",
-                f"this line makes CUDA allocate or free memory, or load modules: {_cures(trace)['memory']}",
-                (cost.place,),
-                cost.idle[Cause.SETUP],
-                "all of the line's time in such calls",
-            )
+    found = [cost for cost in costs if cost.idle.get(Cause.SETUP)]
+    found.sort(key=lambda cost: ("empty_cache" not in text_at(cost.place), -cost.idle[Cause.SETUP]))
+    if found:
+        yield (
+            "keep memory",
+            f"CUDA allocates or frees memory, or loads modules: {_cures(trace)['memory']}",
+            tuple(cost.place for cost in found[:3]),
+            sum(cost.idle[Cause.SETUP] for cost in found),
+            "all of the lines' time in such calls",
+        )
 
 
 def _python(shared: Shared, costs: Sequence[LineCost]) -> Iterator[_Found]:
@@ -319,6 +335,6 @@ def _operators(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> Itera
                 "to the GPU",
                 "this line computes on the CPU while the GPU waits: create the tensors on the GPU, or move them first",
                 (cost.place,),
-                time,
-                "all of the line's operators that give the GPU nothing; an upper bound",
+                cost.wall,
+                "all of the line's time while no GPU worked; an upper bound",
             )
