@@ -397,6 +397,9 @@ class _Resolver:
         if any(not isinstance(e, Name) for e in index):
             over = tuple(name for name in names_in(index) if name in dims)
             combine, keeps, value = self._scatter(each, over)
+        elif given := next((e for e in index if isinstance(e, Name) and e.name not in dims), None):
+            reason = f"{given.name} is a number that the caller hands over and no dimension of {each.name}"
+            raise self.fail(given.at, f"{reason}: leave it out of the indices.")
         try:
             kind = type_of(value, named)
             for e in index:
