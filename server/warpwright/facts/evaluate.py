@@ -17,8 +17,10 @@ from warpwright.facts.places import (
     Location,
     MemoryPlace,
     field_of,
+    tested,
     truth,
 )
+from warpwright.facts.position import Guard
 from warpwright.facts.predication import NEVER, OPERATION, is_access
 from warpwright.facts.types import BOOL, INT, UINT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.values import (
@@ -116,7 +118,7 @@ class Evaluator(WarpMemory, ABC):
 
     def asked(self, condition: Value) -> Value:
         """A condition as far as it decides what is run."""
-        return condition
+        return tested(condition)
 
 
 # -- what names a value -----------------------------------------------------------------------------------------
@@ -376,6 +378,7 @@ def _unary(node: ir.Unary) -> ValueCode:
         if op == "+":
             return value
         if op == "!":
+            value = tested(value)
             if not value.decided:
                 return Value(value.data, BOOL, value.basis, value.soft, value.thread)
             return Value(each(lambda n: int(not n), value.data), BOOL, value.basis, 0, value.thread)
@@ -420,13 +423,24 @@ def _binary(node: ir.Binary) -> ValueCode:
     return operate
 
 
+def _calls(node: ir.Expr) -> bool:
+    """Whether an operand is a call, negated or compared."""
+    match node:
+        case ir.Unary(operand=inner):
+            return _calls(inner)
+        case ir.Binary(left=left, right=right) | ir.Logical(left=left, right=right):
+            return _calls(left) or _calls(right)
+    return isinstance(node, ir.Call)
+
+
 @make_value.register(ir.Logical)
 def _logical(node: ir.Logical) -> ValueCode:
     left_of, right_of, is_and = value_code(node.left), value_code(node.right), node.op == "&&"
+    calls = _calls(node.right)
 
     def combine(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
-        left = run.scalar(left_of(run, mask))
+        left = tested(run.scalar(left_of(run, mask)))
         asked = run.asked(left)
         if asked.decided:
             on = truth(left)
@@ -440,7 +454,11 @@ def _logical(node: ir.Logical) -> ValueCode:
         if left.basis >= ASSUMED:
             run.recorder.intervals.guessed = True
         run.recorder.intervals.doubts += doubtful
-        right = run.scalar(right_of(run, needed or mask))
+        if calls:  # what is called may wait
+            run.guards.append(Guard(node.left.span, mask, needed, left, doubtful))
+        right = tested(run.scalar(right_of(run, needed or mask)))
+        if calls:
+            run.guards.pop()
         run.recorder.intervals.doubts -= doubtful
         run.recorder.flush()
         thread = left.thread or right.thread

@@ -75,6 +75,9 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     if _UNIFORM_VOTES.match(name):
         _lanes_wait(run, node, arguments[0] if name.endswith("_sync") and arguments else None, mask)
         return _vote(run, name, arguments, mask)
+    if name == "__match_any_sync":
+        _lanes_wait(run, node, arguments[0] if arguments else None, mask)
+        return opaque(UINT, *arguments)
     if name.startswith("make_") and name[5:] in BUILTIN_TYPES:
         kind = BUILTIN_TYPES[name[5:]]
         values = dict(zip((f[0] for f in kind.fields), arguments, strict=False))
@@ -213,10 +216,11 @@ def _atomic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     return unknown(kind, DATA, True)
 
 
-def _shuffle(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
-    """The value of another lane. Lanes are read as they stand; a width below 32 makes segments."""
+def _shuffle(run: Evaluator, node: ir.Call, mask: int, tile: int = WARP) -> AnyValue:
+    """The value of another lane, for which those of a tile wait. Lanes are read as they stand; a width below 32 makes
+    segments."""
     arguments = [run.any_value(a, mask) for a in node.arguments]
-    _lanes_wait(run, node, arguments[0] if node.name.endswith("_sync") and arguments else None, mask)
+    _lanes_wait(run, node, arguments[0] if node.name.endswith("_sync") and arguments else None, mask, tile)
     if node.name.endswith("_sync"):
         arguments = arguments[1:]
     if len(arguments) < 2 or not isinstance(arguments[0], Value) or not isinstance(arguments[1], Value):
@@ -253,17 +257,17 @@ def _sync_warp(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     return unknown()
 
 
-def _lanes_wait(run: Evaluator, node: ir.Call, named: AnyValue | None, mask: int) -> None:
+def _lanes_wait(run: Evaluator, node: ir.Call, named: AnyValue | None, mask: int, tile: int = WARP) -> None:
     known = isinstance(named, Value) and named.basis == EXACT and named.decided
     lanes_of = int(named.data) & FULL if known and isinstance(named, Value) and isinstance(named.data, int) else None
     alive = run.warp.mask & ~run.kernel_frame.returned
-    run.recorder.lanes_wait(node.span, _KIND.sub("", node.name), lanes_of, mask, alive, run.warp.position)
+    run.recorder.lanes_wait(node.span, _KIND.sub("", node.name), tile, lanes_of, mask, alive, run.warp.position)
 
 
 def _grid_barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
     """The threads of all blocks wait for each other."""
     alive = run.warp.mask & ~run.kernel_frame.returned
-    run.recorder.lanes_wait(node.span, GRID, alive, mask, alive, run.warp.position)
+    run.recorder.lanes_wait(node.span, GRID, WARP, alive, mask, alive, run.warp.position)
     run.recorder.intervals.lost = True
 
 
@@ -306,7 +310,7 @@ def _group_sync(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     elif not isinstance(group, Group) or _is_beyond_warp(group):
         run.recorder.intervals.lost = True
     else:
-        _lanes_wait(run, node, None, mask)
+        _lanes_wait(run, node, None, mask, group.size or WARP)
     return unknown()
 
 
@@ -351,14 +355,14 @@ def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyV
             return StructValue(BUILTIN_TYPES["dim3"], dict(zip("xyz", run.warp.specials["threadIdx"], strict=True)))
         case "shfl" | "shfl_up" | "shfl_down" | "shfl_xor" if len(node.arguments) >= 2:
             moved = ir.Call(node.span, f"__{node.name}", [*node.arguments, ir.Const(node.span, group.size or 32, INT)])
-            return _shuffle(run, moved, mask)
+            return _shuffle(run, moved, mask, group.size or WARP)
         case _:
             for argument in node.arguments:
                 run.any_value(argument, mask)
             if _is_beyond_warp(group):
                 run.recorder.intervals.lost = True
             else:
-                _lanes_wait(run, node, None, mask)
+                _lanes_wait(run, node, None, mask, group.size or WARP)
             return soft(UINT, True) if node.name in ("any", "all", "ballot") else unknown()
     return unknown()
 

@@ -433,7 +433,10 @@ class HostReader:
         )
 
     def _allocated(self, scope: HostScope, argument: Node, before: int) -> int | None:
-        """The bytes that a pointer's one allocation in the function asks for, where these follow from the text."""
+        """The bytes that a pointer's one allocation in the function asks for, where these follow from the text; none
+        of a null pointer."""
+        if uncast(scope.source, argument).type == "null":
+            return 0
         call = self._allocation(scope, argument, before)
         if call is None:
             return None

@@ -466,15 +466,25 @@ class Lowerer(ExpressionReader):
         return ir.Loop(self.span(node), "for", init, condition, step, body, is_straight(body))
 
     def _range_for(self, node: Node) -> ir.Stmt:
+        """Over an array as a loop that counts; over another range once, for an element that is not known."""
         self.scopes.append(Scope({}))
         base = self.type_of(node.child_by_field_name("type"))
-        kind, name, _ = self.declared(base, node.child_by_field_name("declarator"))
-        over = self.expression(node.child_by_field_name("right"))
+        kind, name, reference = self.declared(base, node.child_by_field_name("declarator"))
+        place, over = self.span(node), self.expression(node.child_by_field_name("right"))
+        whole, counter = self._static_type(over), self.declare("", INT)
+        element: ir.Expr = ir.Opaque(place, [over])
+        if whole.kind == "array" and whole.extent:
+            element = ir.Index(self.span(node), over, ir.Var(place, counter, ""))
         slot = self.declare(name or "", kind)
-        first = ir.Declare(self.span(node), slot, name or "", kind, ir.Opaque(self.span(node), [over]), False)
-        body = self.statement(node.child_by_field_name("body"))
+        first = ir.Declare(place, slot, name or "", kind, element, reference and isinstance(element, ir.Index))
+        body = ir.Block(place, [first, self.statement(node.child_by_field_name("body"))])
         self.scopes.pop()
-        return ir.Block(self.span(node), [first, body])
+        if not isinstance(element, ir.Index):
+            return body
+        count = ir.Var(place, counter, "")
+        start = ir.Declare(place, counter, "", INT, ir.Const(place, 0, INT), False)
+        goes_on = ir.Binary(place, "<", count, ir.Const(place, whole.extent, INT))
+        return ir.Loop(place, "for", start, goes_on, ir.Update(place, "+", count, True), body, is_straight(body))
 
     def _while(self, node: Node) -> ir.Stmt:
         condition = self.expression(node.child_by_field_name("condition"))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from warpwright.facts.lanes import lanes, plus
 from warpwright.facts.model import Space
-from warpwright.facts.types import UNKNOWN_TYPE, CType
+from warpwright.facts.types import BOOL, UNKNOWN_TYPE, CType
 from warpwright.facts.values import (
+    ASSUMED,
     DATA,
     FULL,
     LANE_BITS,
@@ -90,6 +91,14 @@ def truth(value: Value) -> int:
     if isinstance(value.data, list):
         return sum(compress(LANE_BITS, value.data))
     return FULL if value.data else 0
+
+
+def tested(value: Value) -> Value:
+    """What a condition asks of a value: a pointer to an array is taken as valid, unless it is null."""
+    region = value.region
+    if region is None or value.type.kind != "pointer":
+        return value
+    return Value(int(not region.is_null), BOOL, value.basis if region.is_null else max(value.basis, ASSUMED))
 
 
 def field_of(whole: AnyValue, name: str, kind: CType) -> AnyValue:

@@ -31,6 +31,9 @@ MOST_REQUESTS = 1500
 MOST_WRITERS = 6
 """Threads that write one address that others are compared with."""
 
+_TILES = tuple(1 << bits for bits in range(WARP.bit_length()))
+"""Lanes of a group within a warp, the whole warp last."""
+
 Scenario = tuple[Hashable, ...]
 """Conditions that are the same for the whole block, not known, and taken to hold."""
 
@@ -39,8 +42,8 @@ Scenario = tuple[Hashable, ...]
 class Use:
     """A request: the access's place and kind, the bytes of a lane, the first lane's address and the pattern of all.
 
-    `part` names the piece of the warp's way between two waits for its lanes, `order` is the place on that way, `nest`
-    the loops around, each with its turn. `stored` are the lanes' values, None where they are not known. `asked`: the
+    `part` counts the waits for lanes so far: of tiles of each size, and of the whole warp last. `order` is the place on
+    the warp's way, `nest` the loops around, each with its turn. `stored` are the lanes' values, None where they are not known. `asked`: the
     value is only asked for by a condition.
     """
 
@@ -51,7 +54,7 @@ class Use:
     pattern: Pattern
     block: Dim3
     warp: int
-    part: int
+    part: tuple[int, ...]
     order: int
     nest: tuple[tuple[Hashable, int], ...]
     stored: Sequence[object] | None
@@ -76,7 +79,7 @@ class Intervals:
     uses: dict[_Key, list[Use]] = field(default_factory=lambda: {})
     arrays: dict[int, Region] = field(default_factory=lambda: {})
     interval: int = 0
-    part: int = 0
+    part: tuple[int, ...] = (0,) * len(_TILES)
     order: int = 0
     passed: int = 0  # barriers
     lost: bool = False  # what the warp does from here on is not followed
@@ -88,7 +91,8 @@ class Intervals:
     nest: list[tuple[Hashable, LoopPosition]] = field(default_factory=lambda: [])  # the loops around
 
     def begin_warp(self) -> None:
-        self.interval = self.part = self.order = self.passed = self.doubts = self.asking = 0
+        self.interval = self.order = self.passed = self.doubts = self.asking = 0
+        self.part = (0,) * len(_TILES)
         self.lost = self.parted = self.guessed = self.cut = False
         self.nest = []
 
@@ -108,11 +112,11 @@ class Intervals:
         self.lost = self.lost or not whole or scenario_of(position) is None
         self.interval = hash((self.interval, span.key))
         self.passed += 1
-        self.part += 1
+        self.wait_for_lanes(WARP)
 
-    def wait_for_lanes(self) -> None:
-        """The warp is where its lanes wait for each other."""
-        self.part += 1
+    def wait_for_lanes(self, tile: int) -> None:
+        """The warp is where the lanes of each tile wait for each other."""
+        self.part = tuple(count + (size == tile) for size, count in zip(_TILES, self.part, strict=True))
 
     def access(
         self,
@@ -174,12 +178,16 @@ def scenario_of(position: Position) -> Scenario | None:
     return tuple(held)
 
 
-def _in_block(one: Use, other: Use) -> bool:
-    """Whether nothing orders two requests of an interval."""
-    return one.warp != other.warp or one.part == other.part
+def _in_block(one: Use, lane: int, other: Use, with_lane: int) -> bool:
+    """Whether nothing orders two lanes' requests of an interval: they are in one warp ordered by a wait of a tile that
+    has both."""
+    if one.warp != other.warp:
+        return True
+    apart = (lane ^ with_lane).bit_length()
+    return one.part[apart:] == other.part[apart:]
 
 
-def _in_grid(one: Use, other: Use) -> bool:
+def _in_grid(one: Use, _lane: int, other: Use, _with_lane: int) -> bool:
     return one.block != other.block
 
 
@@ -187,7 +195,7 @@ _Thread = tuple[Use, int, int]
 """A lane's part in a request, with its address."""
 
 
-def _meeting(uses: Iterable[Use], meets: Callable[[Use, Use], bool]) -> Iterator[tuple[_Thread, _Thread]]:
+def _meeting(uses: Iterable[Use], meets: Callable[[Use, int, Use, int], bool]) -> Iterator[tuple[_Thread, _Thread]]:
     """One pair of threads for each two places that race."""
     writers: dict[int, list[tuple[Use, int]]] = {}
     own = _Own()
@@ -207,7 +215,7 @@ def _meeting(uses: Iterable[Use], meets: Callable[[Use, Use], bool]) -> Iterator
         for lane, address in use.units():
             for write, writer in writers.get(address, ()):
                 in_warp = write.warp == use.warp and write.block == use.block
-                if (write.span.start, use.span.start, in_warp) in seen or not meets(write, use):
+                if (write.span.start, use.span.start, in_warp) in seen or not meets(write, writer, use, lane):
                     continue
                 if writer == lane and in_warp:
                     continue

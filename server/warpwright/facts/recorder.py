@@ -242,8 +242,10 @@ class Recorder:
             BarrierVisit(position.block, position.warp, weight, mask != alive, splitting, undecided, by_thread, bounded)
         )
 
-    def lanes_wait(self, span: Span, kind: str, named: int | None, mask: int, alive: int, position: Position) -> None:
-        """Lanes of a warp wait for each other, or threads of the grid; `named` are those that they wait for, None where
+    def lanes_wait(
+        self, span: Span, kind: str, tile: int, named: int | None, mask: int, alive: int, position: Position
+    ) -> None:
+        """Lanes of each tile of a warp wait for each other, or threads of the grid; `named` are those that they wait for, None where
         that is not known."""
 
     def arrives(self, span: Span, name: str, threads: int, mask: int, position: Position) -> None:

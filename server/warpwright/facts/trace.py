@@ -109,11 +109,13 @@ class TraceRecorder(Recorder):
     ) -> None:
         self.intervals.barrier(span, whole=mask == alive, position=position)
 
-    def lanes_wait(self, span: Span, kind: str, named: int | None, mask: int, alive: int, position: Position) -> None:
+    def lanes_wait(
+        self, span: Span, kind: str, tile: int, named: int | None, mask: int, alive: int, position: Position
+    ) -> None:
         intervals = self.intervals
         self.waited += 1
         if kind != GRID:
-            intervals.wait_for_lanes()
+            intervals.wait_for_lanes(tile)
         if named is None:
             return
         if scenario_of(position) != () or intervals.is_doubtful:
@@ -139,6 +141,7 @@ class Tracer(Interpreter):
     passed_before: int = 0  # barriers in front of the loop that is run
 
     def asked(self, condition: Value) -> Value:
+        condition = super(Tracer, self).asked(condition)
         if not condition.decided or condition.basis < DATA:
             return condition
         return Example(condition.data, condition.type, condition.basis, 1, condition.thread)

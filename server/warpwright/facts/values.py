@@ -62,6 +62,11 @@ class Region:
     bytes: int | None = None
     unfilled: bool = False
 
+    @property
+    def is_null(self) -> bool:
+        """Whether it is what a null pointer points to: nothing."""
+        return self.bytes == 0
+
 
 APART = 1 << 40
 """Bytes between the parts of a region that stands for several."""
@@ -362,8 +367,9 @@ def _pointer_arithmetic(op: str, left: Value, right: Value, basis: int, thread: 
     if op not in ("+", "-"):
         if pointer is left and _asks_alignment(op, index.data):
             return Value(compute(op, pointer.data, index.data), LONG, max(basis, ASSUMED), pointer.soft, thread)
-        if index.data == 0 and op in ("==", "!="):  # a pointer compared with null: taken as valid
-            return Value(int(op == "!="), BOOL, max(basis, ASSUMED), 0, thread)
+        if index.data == 0 and op in ("==", "!="):  # a pointer compared with null: taken as valid, but one that is null
+            is_null = pointer.region is not None and pointer.region.is_null
+            return Value(int((op == "==") == is_null), BOOL, basis if is_null else max(basis, ASSUMED), 0, thread)
         return opaque(BOOL, left, right)
     return offset_pointer(pointer, index, -1 if op == "-" else 1)
 

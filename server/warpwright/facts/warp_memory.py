@@ -232,7 +232,7 @@ class WarpMemory:
             kind = self.unit.variable_types[name] = lowerer.declared(base, inner)[0]
         start = self.starts.get(f"::{name}")
         if start is None:
-            size = kind.size if kind.kind == "array" else None
+            size = kind.size if kind.kind in ("array", "struct") else None
             start = self.starts[f"::{name}"] = Value(0, kind, 0, 0, False, Region(name, space, kind, bytes=size))
         return MemoryPlace(start, kind, span)
 

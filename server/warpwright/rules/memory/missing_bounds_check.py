@@ -117,6 +117,8 @@ def _supposed(access: OutOfBounds) -> str:
 
 def _words(access: OutOfBounds) -> str:
     who = f"thread {access.thread:,} of block {place_of(access.block)} {_DOES[access.kind]}"
+    if access.size == 0:
+        return f"{who} {access.array}, which is null"
     if access.address < 0:
         return f"{who} {plural(-access.address, 'byte')} before the start of {access.array}"
     if access.address % access.bytes or access.size % access.bytes:
