@@ -523,7 +523,24 @@ class HostReader:
         return not (isinstance(chosen, Known) and isinstance(value, Known)) or chosen.assumed or chosen == value
 
     def _lowered(self, scope: HostScope, node: Node) -> ir.Expr:
-        return Lowerer(self.unit, scope.source, self.bindings).expression(node)
+        lowerer = Lowerer(self.unit, scope.source, self.bindings)
+        if scope.function is not None:
+            for each in descendants(node, "sizeof_expression"):
+                self._add_sized(lowerer, scope, each)
+        return lowerer.expression(node)
+
+    @staticmethod
+    def _add_sized(lowerer: Lowerer, scope: HostScope, node: Node) -> None:
+        """Tell the reader the types of the function's variables in `sizeof *x`."""
+        names = {scope.source.node_code(name) for name in descendants(node, "identifier")}
+        for declaration in descendants(scope.function, "declaration") if names and scope.function is not None else ():
+            base = lowerer.type_of(declaration.child_by_field_name("type"))
+            for declarator in declaration.children_by_field_name("declarator"):
+                if declarator.type == "init_declarator":
+                    declarator = declarator.child_by_field_name("declarator") or declarator
+                kind, name, _ = lowerer.declared(base, declarator)
+                if name in names and kind.kind in ("pointer", "array"):
+                    lowerer.declare(name, kind)
 
     def _through_macro(self, name: str) -> str:
         macro = self.unit.macros.get(name)

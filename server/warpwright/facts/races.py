@@ -16,6 +16,7 @@ Stores of one value are no race. What memory holds is made up (`trace`), so that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -34,6 +35,7 @@ MOST_WRITERS = 6
 _TILES = tuple(1 << bits for bits in range(WARP.bit_length()))
 """Lanes of a group within a warp, the whole warp last."""
 
+_SUMS = re.compile(r"(?:::)?atomic(?:Add|Sub|Min|Max|Inc|Dec)\b")
 Scenario = tuple[Hashable, ...]
 """Conditions that are the same for the whole block, not known, and taken to hold."""
 
@@ -43,8 +45,8 @@ class Use:
     """A request: the access's place and kind, the bytes of a lane, the first lane's address and the pattern of all.
 
     `part` counts the waits for lanes so far: of tiles of each size, and of the whole warp last. `order` is the place on
-    the warp's way, `nest` the loops around, each with its turn. `stored` are the lanes' values, None where they are not known. `asked`: the
-    value is only asked for by a condition.
+    the warp's way, `nest` the loops around, each with its turn. `stored` are the lanes' values, None where they are not
+    known. `asked`: the value is only asked for by a condition.
     """
 
     span: Span
@@ -250,7 +252,8 @@ def _is_decided_by_order(use: Use, lane: int, address: int, write: Use, own: _Ow
 
     What the thread has written itself before, or against another warp any lane of its own, it may read: then the
     other's write may be of the same value. What a thread reads before it updates it atomically is a first guess, and
-    what a condition asks of a flag that is only ever set to one value decides nothing.
+    what a condition asks of a flag that is only ever set to one value decides nothing. Of what atomics write, a
+    condition is only judged that asks for a sum or an extreme behind the thread's own part of it.
     """
     in_warp = write.warp == use.warp and write.block == use.block
     thread = (use.block, use.warp, lane, address)
@@ -258,7 +261,12 @@ def _is_decided_by_order(use: Use, lane: int, address: int, write: Use, own: _Ow
     if first is not None and first < use.order:
         return False
     if write.kind is AccessKind.ATOMIC:
-        return not use.asked and own.updated.get(thread, 0) <= use.order
+        updated = own.updated.get(thread, 0)
+        return (
+            updated <= use.order
+            if not use.asked
+            else 0 < updated < use.order and _SUMS.match(write.span.text) is not None
+        )
     return not (use.asked and write.stored is not None and len(set(write.stored)) == 1)
 
 

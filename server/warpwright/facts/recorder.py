@@ -245,8 +245,8 @@ class Recorder:
     def lanes_wait(
         self, span: Span, kind: str, tile: int, named: int | None, mask: int, alive: int, position: Position
     ) -> None:
-        """Lanes of each tile of a warp wait for each other, or threads of the grid; `named` are those that they wait for, None where
-        that is not known."""
+        """Lanes of each tile of a warp wait for each other, or threads of the grid; `named` are those that they wait
+        for, None where that is not known."""
 
     def arrives(self, span: Span, name: str, threads: int, mask: int, position: Position) -> None:
         """A warp comes to a barrier of a part of the block, which waits for so many threads."""

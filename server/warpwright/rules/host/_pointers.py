@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from warpwright.facts.launch_loops import LOOPS
 from warpwright.facts.model import Kernel
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import enclosing, launch_configuration, node_at, parent_of, uncast, uncommented, walk
@@ -74,6 +75,25 @@ class HostFunction:
         if around is None or around.end_byte >= block.end_byte:
             return None
         return None if self.is_set(name, statement.end_byte, around.end_byte) else use
+
+    def used_again(self, freed: Call, name: str) -> Node | None:
+        """The first use of a pointer in the loop around the call that frees it, of one that is set outside of it and
+        goes round again."""
+        statement = _statement(freed.node)
+        block = parent_of(statement) if statement is not None else None
+        loop = parent_of(block) if block is not None else None
+        if statement is None or block is None or loop is None or statement.type != "expression_statement":
+            return None
+        if loop.type not in LOOPS or self.is_set(name, loop.start_byte, loop.end_byte):
+            return None
+        leaves = (n for n in walk(block) if n.type in ("break_statement", "return_statement", "goto_statement"))
+        if any(leave.start_byte > statement.start_byte for leave in leaves):
+            return None
+        declared = self.declared.get(name, ())
+        if len(declared) != 1 or loop.start_byte <= declared[0][1].start_byte < loop.end_byte:
+            return None
+        uses = (use for use in self.uses.get(name, ()) if block.start_byte <= use.start_byte < statement.start_byte)
+        return next(uses, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,9 @@ void run() {
 
 ## Limits
 
-- Of arguments for the kernel's pointers: local arrays and vectors of the function that launches, and pointers that it
-  sets once, to `malloc`, `calloc` or `new`.
+- Of arguments for the kernel's pointers: local arrays and vectors of the function that launches, the addresses of its
+  variables, what its `std::unique_ptr` of no other deleter keeps, and pointers that it sets once, to `malloc`, `calloc`
+  or `new`.
   There is no fix to press.
 """
 
@@ -51,14 +52,20 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
+from warpwright.facts.types import builtin_type
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.host._pointers import HostFunction, launches_of
-from warpwright.syntax.nodes import uncast
+from warpwright.syntax.nodes import parent_of, uncast
 
 severity = Severity.WARNING
 
 _VECTOR = re.compile(r"(?:std::)?vector<[^,]*>")
 _OF_VECTOR = re.compile(r"(\w+)\.data\(\)|&(\w+)\[0\]|&(\w+)\.front\(\)")
+_ARRAY = re.compile(r"(?:std::)?array<.*>")
+_VARIABLE = re.compile(r"&(\w+)")
+_KEPT = re.compile(r"(\w+)\.get\(\)")
+_KEEPS = re.compile(r"(?:std::)?unique_ptr<[^,]*>")
+_MAKES = re.compile(r"(?:std::)?make_unique<[^()]*>\(.*\)")
 _ALLOCATES = re.compile(r"(?:std::)?[mc]alloc")
 
 
@@ -87,7 +94,14 @@ def _of_host(function: HostFunction, argument: Node) -> str:
     if of_vector is not None:
         name = next(group for group in of_vector.groups() if group)
         kinds = ["".join(source.node_code(kind).split()) for kind, _ in function.declared.get(name, ())]
-        return "a vector" if kinds and all(map(_VECTOR.fullmatch, kinds)) else ""
+        if kinds and all(map(_VECTOR.fullmatch, kinds)):
+            return "a vector"
+        return "an array" if kinds and all(map(_ARRAY.fullmatch, kinds)) else ""
+    kept, variable = _KEPT.fullmatch(text), _VARIABLE.fullmatch(text)
+    if kept is not None:
+        return "a smart pointer" if _is_kept(function, kept[1]) else ""
+    if variable is not None:
+        return "a variable" if _is_variable(function, variable[1]) else ""
     declared = function.declared.get(text, ())
     if argument.type != "identifier" or function.registered or len(declared) != 1 or function.settings.get(text):
         return ""
@@ -106,3 +120,28 @@ def _of_host(function: HostFunction, argument: Node) -> str:
     called = made.child_by_field_name("function") if made.type == "call_expression" else None
     is_malloc = called is not None and _ALLOCATES.fullmatch(source.node_code(called)) is not None
     return "`malloc`" if is_malloc else ""
+
+
+def _is_kept(function: HostFunction, name: str) -> bool:
+    """Whether a name is that of the one smart pointer that frees its memory by `delete`."""
+    declared, source = function.declared.get(name, ()), function.source
+    if len(declared) != 1:
+        return False
+    kind, declarator = declared[0]
+    value = declarator.child_by_field_name("value")
+    made = "".join(source.node_code(value).split()) if value is not None else ""
+    text = "".join(source.node_code(kind).split())
+    return _KEEPS.fullmatch(text) is not None or (text == "auto" and _MAKES.fullmatch(made) is not None)
+
+
+def _is_variable(function: HostFunction, name: str) -> bool:
+    """Whether a name is that of one number of the function's own."""
+    declared = function.declared.get(name, ())
+    if len(declared) != 1 or function.registered:
+        return False
+    kind, declarator = declared[0]
+    around = parent_of(kind)
+    inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+    is_local = around is not None and around.type == "declaration" and "__" not in function.source.node_code(around)
+    plain = inner is not None and inner.type == "identifier"
+    return is_local and plain and builtin_type(function.source.node_code(kind)) is not None

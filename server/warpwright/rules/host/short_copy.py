@@ -34,7 +34,8 @@ void run(const float *x, int n) {
 ## Limits
 
 - Of pointers that the function hands to the kernel by their names and allocates once, as `n * sizeof(T)`: copies and
-  fills of `n` bytes in so many words.
+  fills of `n` bytes in so many words. Of copies and fills whose size is that of a pointer that they are handed:
+  `sizeof(x)`.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ _BYTES = re.compile(r"\b(?:u?int8_t|char|bool|byte|uchar)\b")
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     for function, name in pointers_of(kernel):
+        yield from _of_pointers(function, name)
         allocated = _elements(function, name)
         if allocated is None:
             continue
@@ -79,6 +81,32 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 fixes=FIXES,
                 related=(Related(source.span(allocation), "allocated here"),),
             )
+
+
+def _of_pointers(function: HostFunction, name: str) -> Iterator[Finding]:
+    """Copies and fills of as many bytes as a pointer has."""
+    source = function.source
+    for call in function.moves.get(name, ()):
+        size = call.arguments[2] if len(call.arguments) > 2 else None
+        if size is None or size.type != "sizeof_expression":
+            continue
+        sized = _words(source, size).removeprefix("sizeof").strip("()")
+        declared = function.declared.get(sized, ())
+        handed = sized in (_words(source, each) for each in call.arguments[:2])
+        if handed and len(declared) == 1 and _is_pointer(declared[0][1]):
+            yield Finding(
+                span=source.span(size),
+                message=(
+                    f"`{source.node_code(size)}` is the size of the pointer, not that of the array."
+                    "\nThe rest keeps what was there before: multiply the elements by the size of one."
+                ),
+                evidence={"pointer": name, "bytes": source.node_code(size)},
+            )
+
+
+def _is_pointer(declarator: Node) -> bool:
+    inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+    return inner is not None and inner.type == "pointer_declarator"
 
 
 def _elements(function: HostFunction, name: str) -> tuple[Node, str] | None:

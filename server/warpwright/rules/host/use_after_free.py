@@ -38,7 +38,8 @@ void run(float *host) {
 ## Limits
 
 - Of pointers that the function hands to the kernel by their names, uses in the statements behind a `cudaFree` in the
-  same block, up to where the pointer is set anew or a graph is launched, which may allocate at its address.
+  same block, up to where the pointer is set anew or a graph is launched, which may allocate at its address; and uses in
+  the next turn of a loop whose body frees what was allocated outside of it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     for function, name in pointers_of(kernel):
         source, seen = function.source, set[int]()
         for call in function.frees.get(name, ()):
-            use = function.used_behind(call, name)
+            use, again = function.used_behind(call, name), False
+            if use is None:
+                use, again = function.used_again(call, name), True
             if (
                 use is None
                 or use.start_byte in seen
@@ -70,10 +73,11 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 continue
             seen.add(use.start_byte)
             freed = source.span(call.node)
+            turn = "in the loop's next turn " if again else ""
             yield Finding(
                 span=source.span(use),
-                message=f"`{name}` is used after it was freed at line {freed.line}",
+                message=f"`{name}` is used {turn}after it was freed at line {freed.line}",
                 evidence={"pointer": name, "freed_line": freed.line},
-                fixes=FIXES,
+                fixes=() if again else FIXES,
                 related=(Related(freed, "freed here"),),
             )
