@@ -536,10 +536,10 @@ class HostReader:
         for declaration in descendants(scope.function, "declaration") if names and scope.function is not None else ():
             base = lowerer.type_of(declaration.child_by_field_name("type"))
             for declarator in declaration.children_by_field_name("declarator"):
-                if declarator.type == "init_declarator":
-                    declarator = declarator.child_by_field_name("declarator") or declarator
-                kind, name, _ = lowerer.declared(base, declarator)
-                if name in names and kind.kind in ("pointer", "array"):
+                is_set = declarator.type == "init_declarator"
+                inner = declarator.child_by_field_name("declarator") if is_set else declarator
+                kind, name, _ = lowerer.declared(base, inner)
+                if name is not None and name in names and kind.kind in ("pointer", "array"):
                     lowerer.declare(name, kind)
 
     def _through_macro(self, name: str) -> str:

@@ -24,7 +24,7 @@ from warpwright.facts.memory import Pattern
 from warpwright.facts.model import WARP, AccessKind, Dim3, Race, Space
 from warpwright.facts.position import Position
 from warpwright.facts.progress import LoopPosition
-from warpwright.facts.values import EXACT, Region, Value
+from warpwright.facts.values import DATA, EXACT, Region, Value
 from warpwright.syntax.source import Span
 
 MOST_REQUESTS = 1500
@@ -80,6 +80,7 @@ class Intervals:
 
     uses: dict[_Key, list[Use]] = field(default_factory=lambda: {})
     arrays: dict[int, Region] = field(default_factory=lambda: {})
+    picks: dict[_Key, list[Use]] = field(default_factory=lambda: {})  # at elements that data choose
     interval: int = 0
     part: tuple[int, ...] = (0,) * len(_TILES)
     order: int = 0
@@ -135,16 +136,34 @@ class Intervals:
         if self.lost or self.is_doubtful or pointer.region is None or self.order > MOST_REQUESTS:
             return
         scenario = scenario_of(position)
-        if pointer.basis != EXACT or pointer.soft or scenario is None:
+        chosen = pointer.basis == DATA and pointer.region.space is Space.SHARED
+        if (pointer.basis != EXACT and not chosen) or pointer.soft or scenario is None:
             return
         # Arrays of one name and type in two functions are equal, and not one: an array is told by its object.
         key = (position.block, id(pointer.region), self.interval, scenario)
         self.arrays[id(pointer.region)] = pointer.region
         nest = tuple((loop, at.iteration) for loop, at in self.nest)
-        self.uses.setdefault(key, []).append(
+        uses = self.picks if chosen else self.uses
+        uses.setdefault(key, []).append(
             Use(span, kind, size, *where, position.block, position.warp, self.part, self.order, nest, stored,
                 self.asking > 0)
         )  # fmt: skip
+
+    def _of_chosen(self, launch: int) -> Iterator[Race]:
+        """Of elements that data choose, in a shared array that several warps store to as a whole: whichever it is, it
+        has a writer. An example of the data must meet one of another warp: each warp may have a part of its own."""
+        for key, picks in self.picks.items():
+            whole = self.arrays.get(key[1])
+            stores = [use for use in self.uses.get(key, ()) if use.kind is AccessKind.STORE]
+            writers = {word: (use, lane) for use in stores for lane, word in use.units()}
+            if whole is None or not whole.bytes or not writers.keys() >= set(range(0, whole.bytes, 4)):
+                continue
+            for pick in {pick.span.start: pick for pick in picks}.values():
+                for lane, word in pick.units():
+                    use, writer = writers.get(word, (pick, lane))
+                    if use.warp != pick.warp:
+                        yield _race(whole, (use, writer, word), (pick, lane, word), launch)
+                        break
 
     def races(self, launch: int) -> Iterator[Race]:
         """One for each pair of places, of different warps where there is such a pair."""
@@ -156,6 +175,7 @@ class Intervals:
         yield from found.values()
 
     def _all(self, launch: int) -> Iterator[Race]:
+        yield from self._of_chosen(launch)
         across: dict[int, list[Use]] = {}
         for (_, array, _, scenario), uses in self.uses.items():
             region = self.arrays[array]

@@ -38,7 +38,8 @@ def is_settled(unit: Unit, scope: HostScope, nodes: Iterable[Node]) -> bool:
         node = waiting.pop()
         if not unit.steps.take() or _has_other_parts(scope, node):
             return False
-        names = {scope.source.node_code(n) for n in descendants(node, "identifier")} - seen
+        sized = {n.id for size in descendants(node, "sizeof_expression") for n in descendants(size, "identifier")}
+        names = {scope.source.node_code(n) for n in descendants(node, "identifier") if n.id not in sized} - seen
         seen |= names
         for name in names:
             if unit.supposes and name not in changed and name == sole_size(scope)[1]:

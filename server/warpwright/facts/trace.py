@@ -42,6 +42,7 @@ from warpwright.facts.unit import FunctionText, Unit
 from warpwright.facts.unwritten import BlockMemory
 from warpwright.facts.values import (
     DATA,
+    EXACT,
     LANE_BITS,
     AnyValue,
     ArrayValue,
@@ -96,12 +97,12 @@ class TraceRecorder(Recorder):
         certain = done and not (intervals.cut or intervals.guessed)
         apart = done and not (intervals.passed or intervals.lost or self.waited)
         self.memory.access(span, kind, size, pointer, where, position, certain=certain, apart=apart)
-        if where is None or pointer.basis:
+        if where is None or pointer.basis not in (EXACT, DATA):
             return
         spare = self.looks_ahead and space is Space.GLOBAL and kind is AccessKind.LOAD
         if space in (Space.SHARED, Space.GLOBAL) and not spare:
             intervals.access(span, kind, size, pointer, where, position, self.stored)
-        if not (intervals.is_doubtful or intervals.guessed or intervals.cut or intervals.lost):
+        if not (pointer.basis or intervals.is_doubtful or intervals.guessed or intervals.cut or intervals.lost):
             self.extremes.access(span, kind, size, pointer, where, position)
 
     def barrier(
