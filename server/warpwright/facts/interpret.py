@@ -114,7 +114,7 @@ class Interpreter(Objects):
             place = self.place(node.init, mask)
             slots[node.slot] = Reference(place) if place is not None else self.any_value(node.init, mask)
         elif kind.kind == "array":
-            array = ArrayValue(kind)
+            array = ArrayValue(kind, bare=node.init is None and not node.static)
             if isinstance(node.init, ir.Construct):
                 element = kind.to or UNKNOWN_TYPE
                 for i, item in enumerate(node.init.arguments):

@@ -305,8 +305,8 @@ class MissedWait:
 
 @dataclass(frozen=True, slots=True)
 class UnwrittenRead:
-    """A thread that reads shared memory which nothing has written, or global memory that neither the host nor the
-    kernel has, `address` bytes from the array's start."""
+    """A thread that reads shared memory or an array of its own which nothing has written, or global memory that neither
+    the host nor the kernel has, `address` bytes from the array's start."""
 
     span: Span
     array: str

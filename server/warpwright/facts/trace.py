@@ -39,7 +39,7 @@ from warpwright.facts.recorder import Recorder
 from warpwright.facts.steps import OutOfStepsError
 from warpwright.facts.types import CType, pointer_to
 from warpwright.facts.unit import FunctionText, Unit
-from warpwright.facts.unwritten import BlockMemory
+from warpwright.facts.unwritten import BlockMemory, is_plain
 from warpwright.facts.values import (
     DATA,
     EXACT,
@@ -79,6 +79,7 @@ class TraceRecorder(Recorder):
     updates: int = 0  # atomic accesses
     looks_ahead: bool = False  # in a loop's last turns, where reads are moved inside by `min` and not used
     memory: BlockMemory = field(default_factory=BlockMemory)
+    bare: list[tuple[Span, str, Dim3, int, int]] = field(default_factory=lambda: [])  # of threads' own arrays, unset
     waits: Waits = field(default_factory=Waits)
     waited: int = 0
     unsure: bool = False  # which of the warp's waits are made
@@ -123,6 +124,14 @@ class TraceRecorder(Recorder):
             self.unsure = True
         else:
             self.waits.call(position.block, position.warp, span, kind, named, mask, alive)
+
+    def reads_bare(self, span: Span, array: Region, address: int, mask: int, position: Position) -> None:
+        """Lanes read an element of their own array that was never set."""
+        intervals = self.intervals
+        doubtful = intervals.is_doubtful or intervals.cut or intervals.guessed or intervals.lost
+        if array.element.kind in _NUMBERS and not doubtful and scenario_of(position) == ():
+            thread = position.warp * WARP + (mask & -mask).bit_length() - 1
+            self.bare.append((span, array.name, position.block, thread, address))
 
     def arrives(self, span: Span, name: str, threads: int, mask: int, position: Position) -> None:
         self.waited += 1
@@ -188,8 +197,12 @@ class Tracer(Interpreter):
             region = Region(name, Space.LOCAL, whole.to, bytes=whole.extent * whole.to.size)
             self.recorder.own_arrays[id(place.array)] = region
             self.recorder.kept.append(place.array)
-        pointer = offset_pointer(Value(0, pointer_to(whole.to), 0, 0, False, region), index)
         position = self.warp.position
+        at = index.data
+        is_bare = kind is AccessKind.LOAD and place.array.bare and index.basis == EXACT and not index.soft
+        if is_bare and isinstance(at, int) and 0 <= at < whole.extent and at not in place.array.elements:
+            self.recorder.reads_bare(span, region, at * whole.to.size, mask, position)
+        pointer = offset_pointer(Value(0, pointer_to(whole.to), 0, 0, False, region), index)
         self.recorder.access(span, pointer, Space.LOCAL, kind, whole.to.size, mask, 1.0, position, False)
 
     def store(self, place: Location, value: AnyValue, mask: int) -> None:
@@ -350,6 +363,10 @@ def traced(
         if number == 0:
             unwritten += recorder.memory.in_block(text.source, text.node, warps, index)
     unwritten += recorder.memory.in_grid(index)
+    bare = {read[0].key: read for read in reversed(recorder.bare) if is_plain(text.source, text.node, read[1])}
+    unwritten += (
+        UnwrittenRead(read[0], read[1], Space.LOCAL, index, read[2], read[3], read[4]) for read in bare.values()
+    )
     outside = tuple(recorder.extremes.outside(index)) if site.is_certain else ()
     return Traced(
         tuple(recorder.intervals.races(index)), outside, tuple(recorder.waits.missed(index, warps)), tuple(unwritten)

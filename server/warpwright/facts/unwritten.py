@@ -23,6 +23,8 @@ from warpwright.syntax.source import Source, Span
 
 _UPDATES = re.compile(r"atomic(?:Add|Sub|Min|Max|Inc|Dec|And|Or|Xor)(?:_block)?")
 """What reads before it writes."""
+_TAKES = re.compile(r"make_\w+")
+"""What takes the values of elements."""
 _OVERWRITES = re.compile(r"\batomic(?:Exch|CAS)")
 _Thread = tuple[Dim3, int]
 _MANY: _Thread = (0, 0, 0), -1
@@ -129,7 +131,7 @@ class BlockMemory:
         """Of shared memory, in a block of so many warps."""
         if not self.is_open and self.warps >= warps:
             for array in self.arrays.values():
-                if not array.is_open and _is_plain(source, kernel, array.region.name):
+                if not array.is_open and is_plain(source, kernel, array.region.name):
                     yield from array.unwritten(launch)
 
     def in_grid(self, launch: int) -> Iterator[UnwrittenRead]:
@@ -139,9 +141,9 @@ class BlockMemory:
                 yield from array.unwritten(launch)
 
 
-def _is_plain(source: Source, kernel: Node, name: str) -> bool:
+def is_plain(source: Source, kernel: Node, name: str) -> bool:
     """Whether an array is only ever subscripted, or a variable named, in the kernel's own text: no pointer is made of
-    it, and what is handed to calls is what atomic functions read and write."""
+    it, what is handed to atomic functions is what they read and write, and to what makes vectors elements alone."""
     uses = [node for node in descendants(kernel, "identifier") if source.node_code(node) == name]
     return bool(uses) and all(_is_plain_use(source, use) for use in uses)
 
@@ -161,7 +163,9 @@ def _is_plain_use(source: Source, use: Node) -> bool:
         elif around.type in ("pointer_expression", "argument_list"):
             call = next((each for each in ancestors(use) if each.type == "call_expression"), None)
             called = call.child_by_field_name("function") if call is not None else None
-            return called is not None and _UPDATES.fullmatch(source.node_code(called)) is not None
+            name = source.node_code(called) if called is not None else ""
+            takes_value = around.type == "argument_list" and is_subscripted and _TAKES.fullmatch(name) is not None
+            return takes_value or _UPDATES.fullmatch(name) is not None
         elif around.type not in ("parenthesized_expression", "cast_expression"):
             return is_subscripted or around.type in ("assignment_expression", "update_expression", "binary_expression")
     return False

@@ -168,10 +168,11 @@ class StructValue:
 
 @dataclass(slots=True, eq=False)
 class ArrayValue:
-    """A local array. `elements` holds what is known, by constant index."""
+    """A local array. `elements` holds what is known, by constant index; `bare`: what is not there was never set."""
 
     type: CType
     elements: dict[int, AnyValue] = field(default_factory=lambda: {})
+    bare: bool = False
 
 
 @dataclass(slots=True, eq=False)

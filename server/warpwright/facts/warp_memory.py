@@ -119,6 +119,7 @@ class WarpMemory:
             return value
         if isinstance(value, ArrayValue):  # an array that decays to a pointer
             element = value.type.to or UNKNOWN_TYPE
+            value.bare = False  # it may be set through the pointer
             return Value(0, pointer_to(element), 0, 0, False, Region("local", Space.LOCAL, element))
         return unknown(value.type if isinstance(value, StructValue) else UNKNOWN_TYPE)
 
@@ -252,6 +253,7 @@ class WarpMemory:
                 elements[index.data] = merge(elements.get(index.data), value, mask)
             else:
                 elements.clear()
+                place.array.bare = False
         elif type(place) is MemoryPlace:
             if place.pointer.region is not None:
                 self.touch(place.pointer, place.type, place.span, AccessKind.STORE, mask)

@@ -51,6 +51,8 @@ void run(const float *host) {
 
 - From the text, of shared memory only reads are reported that no thread of the block writes, or the same one later: of
   arrays that are only subscripted, at a launch whose block the text gives, where all of its accesses follow from it.
+- From the text, of a thread's own array: elements of numbers that it reads before it sets any of that place, of arrays
+  of the kernel that are only subscripted.
 - From the text, of global memory: what a launch reads before the threads meet, and no other thread writes, of memory
   that the host function allocates and hands to this launch first.
 - The others are found by a run: `warpwright check --profile`, or a profile in the editor. A run shows one launch on
@@ -84,7 +86,7 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
         launch = launch_of(kernel, read.launch)
         if launch is None:
             continue
-        who = "nothing has written" if read.space is Space.SHARED else "neither the host nor the kernel has written"
+        who = "neither the host nor the kernel has written" if read.space is Space.GLOBAL else "nothing has written"
         yield Finding(
             span=read.span,
             message=(
