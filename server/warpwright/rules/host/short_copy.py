@@ -97,7 +97,7 @@ def _of_pointers(function: HostFunction, name: str) -> Iterator[Finding]:
             yield Finding(
                 span=source.span(size),
                 message=(
-                    f"`{source.node_code(size)}` is the size of the pointer, not that of the array."
+                    f"`{source.node_code(size)}` is the size of the pointer, not that of the array"
                     "\nThe rest keeps what was there before: multiply the elements by the size of one."
                 ),
                 evidence={"pointer": name, "bytes": source.node_code(size)},
