@@ -11,10 +11,18 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.facts.launch_loops import LOOPS
 from warpwright.facts.model import Kernel
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import enclosing, launch_configuration, node_at, parent_of, uncast, uncommented, walk
+from warpwright.syntax.nodes import (
+    LOOPS,
+    enclosing,
+    launch_configuration,
+    node_at,
+    parent_of,
+    uncast,
+    uncommented,
+    walk,
+)
 from warpwright.syntax.source import Source
 
 _ALLOCATES = re.compile(r"(?:cuda|hip)Malloc(?:Managed|Async|Host)?|(?:cuda|hip)HostAlloc")
