@@ -45,6 +45,13 @@ def test_autograd_calls_operators_by_the_types_that_they_have(text: str) -> None
         assert wanted == f"{result}({types})"
 
 
+def test_autograd_keeps_arguments_by_the_names_that_they_have() -> None:
+    made = wired("y[r] = sum[k] values[r, k] * x[columns[r, k]]", "sparse", ["f32"]).files
+    assert "ctx->save_for_backward({x, columns, values_});" in made["sparse/csrc/sparse_autograd.cpp"]
+    counted = wired("ids: i32 n[r] = sum[k] ids[r, k]", "counted", ["f32"]).files
+    assert "counted/csrc/counted_autograd.cpp" not in counted
+
+
 def test_a_formula_without_a_derivative_has_a_stub_that_says_so() -> None:
     made = wired("y[r] = prod[c] x[r, c]", "product", [])
     assert made.no_backward == "The derivative of prod is not written."

@@ -8,13 +8,14 @@ ten microseconds, more than most kernels that are worth one launch.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from warpwright.formulas.derivative import Derivative
 from warpwright.formulas.model import Formula
 from warpwright.formulas.types import TYPES
 from warpwright.writer.code import Code
 from warpwright.writer.extension import arguments_of, operator_name, scalar_words, size_sources, unread_sizes
+from warpwright.writer.names import free_name, renamed
 from warpwright.writer.text import Text, listed
 
 _READ = {"int": "toInt()", "float": "toDouble()", "bool": "toBool()", "SymInt": "toSymInt()"}
@@ -24,7 +25,15 @@ _READ = {"int": "toInt()", "float": "toDouble()", "bool": "toBool()", "SymInt": 
 def autograd_text(forward: Code, library: str, backward: Code, back: Derivative) -> str:
     """Of an operator with a backward."""
     formula, other = forward.formula, backward.formula
-    gradients = set(back.given.values())
+    # What is written has other names in place of those that C++ keeps: names of both sides are compared as such.
+    own = {free_name(each): each for each in (*formula.tensors, *formula.sizes, *formula.scalars)}
+    other = renamed(other, _names(own, [*other.tensors, *other.scalars]), _names(own, other.sizes))
+    gradients = {own.get(each, each) for each in map(free_name, back.given.values())}
+    back = Derivative(
+        back.text,
+        {own.get(free_name(result), result): name for result, name in back.given.items()},
+        {own.get(free_name(name), name): result for name, result in back.made.items()},
+    )
     inputs = [each.name for each in formula.inputs]
     kept = [each.name for each in other.inputs if each.name not in gradients]
     kept += [each for each in inputs if each not in kept and _tells(formula, other, each)]
@@ -53,6 +62,10 @@ def autograd_text(forward: Code, library: str, backward: Code, back: Derivative)
     keeps = [f"ctx->save_for_backward({{{', '.join(kept)}}});"] if kept else []
     keeps += [f'ctx->saved_data["{each}"] = {each};' for each in numbers]
     return _text(forward, library, (backward,), keeps, body.lines)
+
+
+def _names(own: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    return {each: own[free_name(each)] for each in names if free_name(each) in own}
 
 
 def stub_text(forward: Code, library: str, why: str) -> str:

@@ -102,7 +102,7 @@ def packaged(forward: Forward, name: str, text: str, types: Sequence[str]) -> Wi
         }
     if back is not None:
         sources[f"{name}_autograd.cpp"] = autograd_text(codes[0], name, backward[0], back)
-    elif not _written_over(codes[0].formula):
+    elif not _written_over(codes[0].formula) and any(TYPES[e.type].is_float for e in codes[0].formula.inputs):
         sources[f"{name}_autograd.cpp"] = stub_text(codes[0], name, no_backward)
     files = {f"{name}/csrc/{file}": text for file, text in sources.items()}
     side = _python_side(name, forward, backward)
