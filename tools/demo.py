@@ -13,10 +13,15 @@ from pathlib import Path
 
 COULD_NOT_RUN = 2
 
+COMMENT = "subtract the mean of its row from each element of x[rows][cols] and write the largest absolute value per row"
 STEPS = (
     ("What this machine has", ("doctor",)),
     ("What is wrong with the kernel, from its source alone", ("check", "{file}")),
     ("A better version: a rewrite edits, the compiler and the harness decide", ("optimize", "{file}")),
+    (
+        "A kernel from a comment that no rule reads: the model reads it, the writer writes it, the emulator compares it",
+        ("generate", COMMENT),
+    ),
 )
 
 
