@@ -12,6 +12,8 @@ from functools import partial
 from warpwright.assist.taught.gguf_file import EMBEDDING, GgufError, GgufFile, Replaced, Tensor, data_of, raw_array
 
 _PER_TOKEN = ("tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type")
+_BLANK = b"\xe2\x96\x81"
+"""How a vocabulary writes a blank, in UTF-8."""
 _NORMAL = 1
 _SPECIAL = 4
 """The first tokens, which other values of the file name by number: padding, end, beginning, unknown."""
@@ -27,12 +29,11 @@ def kept_tokens(file: GgufFile, first: int = 0) -> list[int]:
     kinds = file.values.get("tokenizer.ggml.token_type") or ()
     if not file.tokens or len(kinds) != len(file.tokens):
         raise GgufError(f"{file.path}: holds no vocabulary; give a Gemma 3 model.")
-    blank = "\u2581".encode()
 
     def is_kept(number: int, text: bytes, kind: int) -> bool:
         if kind != _NORMAL:
             return number < _SPECIAL or not text.startswith(b"<unused")
-        plain = text.replace(blank, b" ")
+        plain = text.replace(_BLANK, b" ")
         return number < _SPECIAL or (plain.isascii() and (not first or number < first or len(plain) == 1))
 
     return [

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from warpwright.syntax.encoding import decoded, encoded
+
 STRING, ARRAY = 8, 9
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _NUMBER_OF_TOKENS = 1 << 22
@@ -71,7 +73,7 @@ def _read(path: Path, file: BinaryIO) -> GgufFile:
     raw: dict[str, bytes] = {}
     for _ in range(value_count):
         start = file.tell()
-        name = _string(file).decode()
+        name = decoded(_string(file))
         (kind,) = struct.unpack("<I", file.read(4))
         values[name] = _value(file, kind)
         end = file.tell()
@@ -79,7 +81,7 @@ def _read(path: Path, file: BinaryIO) -> GgufFile:
         raw[name] = file.read(end - start)
     heads: list[tuple[str, tuple[int, ...], int, int]] = []
     for _ in range(tensor_count):
-        name = _string(file).decode()
+        name = decoded(_string(file))
         (dimensions,) = struct.unpack("<I", file.read(4))
         shape = struct.unpack(f"<{dimensions}Q", file.read(8 * dimensions))
         heads.append((name, shape, *struct.unpack("<IQ", file.read(12))))
@@ -126,7 +128,7 @@ def fingerprint(file: GgufFile) -> str:
     digest = hashlib.sha256()
     for tensor in sorted(file.tensors, key=lambda each: each.name):
         if tensor.name not in EMBEDDING:
-            digest.update(f"{tensor.name} {tensor.shape} {tensor.kind}".encode())
+            digest.update(encoded(f"{tensor.name} {tensor.shape} {tensor.kind}"))
             digest.update(data_of(file, tensor))
     return digest.hexdigest()
 
@@ -148,7 +150,7 @@ def write_gguf(
     shapes = {each.name: replaced.get(each.name, (each.shape, each.kind, None))[:2] for each in source.tensors}
     offset = 0
     for name, (shape, kind) in shapes.items():
-        text = name.encode()
+        text = encoded(name)
         header += struct.pack(f"<Q{len(text)}sI{len(shape)}Q", len(text), text, len(shape), *shape)
         header += struct.pack("<IQ", kind, offset)
         offset += _aligned(tensor_size(shape, kind), alignment)
@@ -163,7 +165,7 @@ def write_gguf(
 
 def raw_array(source: GgufFile, name: str, kept: Sequence[int]) -> bytes:
     """The entries `kept` of an array of the file's values, as it stands in the file."""
-    text = name.encode()
+    text = encoded(name)
     (kind,) = struct.unpack_from("<I", source.raw[name], 8 + len(text) + 4)
     entries = [source.values[name][each] for each in kept]
     if kind == STRING:
