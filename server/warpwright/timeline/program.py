@@ -20,7 +20,7 @@ import warpwright
 from warpwright.files import read_file
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.sandbox.confine import Confined, Policy
-from warpwright.syntax.encoding import shown_bytes
+from warpwright.syntax.encoding import encoded, shown_bytes
 from warpwright.timeline.model import Activity, Call, LineEvent, Place, Trace, TraceError, Work
 from warpwright.timeline.nsys_report import find_nsys, read_nsys_report
 from warpwright.timeline.record import Recording
@@ -294,7 +294,7 @@ def _resolved(path: str, offsets: Sequence[int]) -> Iterator[Place | None]:
     asked = "".join(f"{each:#x}\n" for each in offsets)
     try:
         done = subprocess.run(
-            [tool, "-f", "-C", "-e", path], input=asked.encode(), capture_output=True, timeout=_RESOLVE_SECONDS,
+            [tool, "-f", "-C", "-e", path], input=encoded(asked), capture_output=True, timeout=_RESOLVE_SECONDS,
             check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
