@@ -19,7 +19,7 @@ STEPS = (
     ("What is wrong with the kernel, from its source alone", ("check", "{file}")),
     ("A better version: a rewrite edits, the compiler and the harness decide", ("optimize", "{file}")),
     (
-        "A kernel from a comment that no rule reads: the model reads it, the writer writes it, the emulator compares it",
+        "A kernel from a comment that no rule reads: the model reads it, the writer writes it, a run compares it",
         ("generate", COMMENT),
     ),
 )
