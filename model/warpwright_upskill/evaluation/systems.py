@@ -14,6 +14,7 @@ from warpwright.assist.formula_grammar import formula_grammar
 from warpwright.assist.formula_shots import SHOTS, worked_examples
 from warpwright.assist.formula_task import STOP, FormulaRequest, formula_prompt
 from warpwright.assist.formula_votes import MAX_TOKENS, SAMPLES, TEMPERATURE
+from warpwright.assist.mended_formula import read_or_mended
 
 from warpwright_upskill.evaluation.nearest import Nearest
 from warpwright_upskill.prompts import Prompt
@@ -100,7 +101,7 @@ class ModelSystem:
             started = time.perf_counter()
             try:
                 done = self.engine.complete(request)
-                yield Answer(done.text, time.perf_counter() - started, done.tokens)
+                yield Answer(as_read(done.text, prompt.comment), time.perf_counter() - started, done.tokens)
             except EngineError as error:
                 yield Answer("", time.perf_counter() - started, failed=str(error))
             number += 1
@@ -117,7 +118,13 @@ class KeptSystem:
 
     def answers(self, prompt: Prompt) -> Iterator[Answer]:
         for text in self.kept.get(prompt.id, ()):
-            yield Answer(text, 0.0)
+            yield Answer(as_read(text, prompt.comment), 0.0)
+
+
+def as_read(answer: str, words: str) -> str:
+    """A model's answer as the product reads it: mended where a rule does."""
+    found = read_or_mended(answer, words)
+    return answer if isinstance(found, str) else found.text
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.formula_grammar import formula_grammar
 from warpwright.assist.formula_shots import worked_examples
-from warpwright.assist.formula_task import STOP, FormulaRequest, again_prompt, formula_prompt, read_formula
-from warpwright.assist.mended_formula import mended_formula
+from warpwright.assist.formula_task import STOP, FormulaRequest, again_prompt, formula_prompt
+from warpwright.assist.mended_formula import read_or_mended
 from warpwright.formulas.equality import same
 from warpwright.formulas.model import Formula
 from warpwright.progress import IsCancelled, never_cancelled
@@ -73,20 +73,13 @@ def formulas_for(
         answer = engine.complete(asked, is_cancelled)
         asked_for += count
         for text, stop in ((answer.text, answer.stop), *answer.others):
-            formula = _read(text, request.comment) if stop in ("end", "stop") else "It has no end."
+            formula = read_or_mended(text, request.comment) if stop in ("end", "stop") else "It has no end."
             found = taken(formula) if isinstance(formula, Formula) else None
             if found is not None:
                 written.append(found)
             elif refused is None:
                 refused = text, formula if isinstance(formula, str) else NOT_MEANT
     return voted(written, asked_for)
-
-
-def _read(text: str, words: str) -> Formula | str:
-    """The formula that an answer is, or that a rule makes of it; else what is wrong."""
-    formula = read_formula(text)
-    mended = mended_formula(text, words) if isinstance(formula, str) else None
-    return formula if mended is None else mended[0]
 
 
 def _is_decided(written: Sequence[Formula], left: int) -> bool:
