@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parent.parent
-LARGEST_BYTES = 5_000_000
+LARGEST_BYTES = 35_000_000
 CANNOT_LOAD = frozenset({"numpy", "pydantic", "torch", "llama_cpp", "huggingface_hub", "triton", "click", "rich"})
 """Heavy libraries that the server's process never imports, and those of the terminal, which are not bundled."""
 
@@ -31,6 +31,9 @@ _HAVE = (
     "extension/bundled/server/warpwright/lsp/__main__.py",
     "extension/bundled/server/warpwright/verify/recorded/runtime.cpp",
     "extension/bundled/server/warpwright_harness/__main__.py",
+    "extension/bundled/server/warpwright/assist/taught/data/card.json",
+    "extension/bundled/server/warpwright/assist/taught/data/changes-1.npz",
+    "extension/bundled/server/warpwright/assist/taught/data/changes-2.npz",
     "extension/bundled/libs/pygls/__init__.py",
     "extension/bundled/libs/lsprotocol/types.py",
 )

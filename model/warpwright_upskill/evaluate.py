@@ -31,6 +31,7 @@ from warpwright.assist.engine import Engine
 from warpwright.assist.formula_shots import SHOTS, worked_examples
 from warpwright.assist.formula_votes import MAX_TOKENS, SAMPLES, TEMPERATURE
 from warpwright.assist.weights import ModelFile, find_adapter, find_model
+from warpwright.missing import Missing
 
 from warpwright_upskill.answers import read_answers
 from warpwright_upskill.console import fail, progress_bar, stage
@@ -85,7 +86,9 @@ def taught_model(spec: str | None, adapter: Path | None) -> tuple[ModelFile, Pat
     if (own := adapter or find_adapter(base)) is not None:
         return base, own
     found = find_model(spec)
-    return (found, None) if isinstance(found, ModelFile) and found.is_taught else None
+    if isinstance(found, Missing):
+        fail(str(found))
+    return (found, None) if found.is_taught else None
 
 
 @contextmanager

@@ -8,7 +8,6 @@ adapter apart stay the smaller choice; everything else is copied as it is. A fir
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,8 +15,8 @@ from typing import Any
 
 import click
 from warpwright.assist.taught.added_weights import added
+from warpwright.assist.taught.card import MARK, TAUGHT_KEY
 from warpwright.assist.taught.gguf_file import write_gguf
-from warpwright.assist.weights import TAUGHT
 
 from warpwright_upskill.console import fail, stage
 from warpwright_upskill.export import read_adapter, weight_name
@@ -26,16 +25,13 @@ from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.training.lora import check_base
 from warpwright_upskill.training.whole import PEFT, holds_changes, read_changes
 
-_MARK = struct.pack(f"<Q{len(TAUGHT)}sIB", len(TAUGHT), TAUGHT, 7, 1)
-"""The key as a GGUF has it, with the value true."""
-
 
 def merge(adapter: Path, base: Path, out: Path) -> int:
     """Write the merged model; returns the number of weights that changed."""
     check_base(adapter, base)
     file = read_gguf(base)
     replaced = added(file, _changes(adapter))
-    write_gguf(file, out, {TAUGHT.decode(): _MARK}, replaced)
+    write_gguf(file, out, {TAUGHT_KEY: MARK}, replaced)
     return len(replaced)
 
 

@@ -11,7 +11,6 @@ same of them.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -27,7 +26,7 @@ from warpwright_upskill.console import StageError, fail, stage
 from warpwright_upskill.export import LARGEST, weight_name
 from warpwright_upskill.gguf_file import fingerprint, read_gguf
 from warpwright_upskill.options import find_base, model_option
-from warpwright_upskill.training.lora import BASE_FILE
+from warpwright_upskill.training.lora import BASE_FILE, check_base
 from warpwright_upskill.training.whole import CHANGES_FILE, PEFT, read_changes
 
 NOTICE = """Gemma is provided under and subject to the Gemma Terms of Use found at ai.google.dev/gemma/terms.
@@ -51,6 +50,8 @@ def encode(folder: Path, bits: int, out: Path, decoded: Path | None) -> None:
     names = {weight_name(f"{PEFT}{each}"): each for each in changes}
     count = -(-sum(each.size for each in changes.values()) * bits // 8 // (LARGEST - (LARGEST >> 3)))
     out.mkdir(parents=True, exist_ok=True)
+    for earlier in out.glob("changes-*.npz"):
+        earlier.unlink()
     held: dict[str, Any] = {}
     for number in range(count):
         part = sorted(names)[number * len(names) // count : (number + 1) * len(names) // count]
@@ -73,22 +74,19 @@ def encode(folder: Path, bits: int, out: Path, decoded: Path | None) -> None:
 
 @main.command()
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--first", default=100_000, show_default=True, help="Keep ASCII tokens among so many first only.")
-@click.option("--bits", default=2, show_default=True, type=click.IntRange(1, 4), help="Of each number.")
+@click.option("--first", default=80_000, show_default=True, help="Keep ASCII tokens among so many first only.")
 @model_option
-def card(data: Path, first: int, bits: int, model: str | None) -> None:
+def card(data: Path, first: int, model: str | None) -> None:
     """Write card.json and the notice beside the parts in DATA."""
     base = find_base(model).path
     parts = tuple(_file(each) for each in sorted(data.glob("changes-*.npz")))
     if not parts:
         fail(f"{data}: holds no parts; `encode` writes them.")
     of = fingerprint(read_gguf(base))
-    if (said := data / BASE_FILE).is_file():
-        if json.loads(said.read_text(encoding="utf-8"))["fingerprint"] != of:
-            fail(f"{data}: was trained on another base than {base.name}; name it with --model.")
-        said.unlink()
+    if (data / BASE_FILE).is_file():
+        check_base(data, base)
     name = f"warpwright-{DEFAULT.file_name.split('-q')[0]}-{parts[0].sha256[:8]}.gguf"
-    unmade = Card("Gemma 3 270M, taught by warpwright", of, first, bits, parts, File(name, 0, ""))
+    unmade = Card("Gemma 3 270M, taught by warpwright", of, first, parts, File(name, 0, ""))
     write_card(unmade, data)
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / name
@@ -96,11 +94,12 @@ def card(data: Path, first: int, bits: int, model: str | None) -> None:
             make(base, made, data)
         except GgufError as error:
             raise StageError(str(error)) from None
-        write_card(Card(unmade.name, of, first, bits, parts, _file(made)), data)
+        write_card(Card(unmade.name, of, first, parts, _file(made)), data)
         click.echo(
             f"{name}: {made.stat().st_size / 1e6:.1f} MB, of {sum(each.size for each in parts) / 1e6:.1f} MB of changes"
         )
     (data / "NOTICE").write_text(NOTICE, encoding="utf-8")
+    (data / BASE_FILE).unlink(missing_ok=True)
 
 
 def _square(matrix: Any) -> float:

@@ -12,6 +12,7 @@ from support.upskill import ran, refused, settings
 from warpwright.assist.taught.card import read_card
 from warpwright.assist.taught.gguf_file import GgufError, read_gguf
 from warpwright.assist.taught.make import main, make
+from warpwright.assist.weights import ModelFile, find_model
 from warpwright_upskill.training.whole import read_changes
 
 
@@ -28,7 +29,7 @@ def trained(tiny: Path, lesson: Path, tmp_path_factory: pytest.TempPathFactory) 
 def data(tiny: Path, trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     ran("ship", "encode", trained, "--bits", "3", "--out", folder, "--decoded", folder / "decoded")
-    ran("ship", "card", folder, "--bits", "3", "--first", "400", "--model", tiny)
+    ran("ship", "card", folder, "--first", "400", "--model", tiny)
     return folder
 
 
@@ -46,6 +47,8 @@ def test_the_made_model_is_the_one_that_the_card_tells(tiny: Path, data: Path, t
     make(tiny, tmp_path / "made.gguf", data, shares.append)
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert (tmp_path / "made.gguf").stat().st_size == card.model.size
+    found = find_model(str(tmp_path / "made.gguf"))
+    assert isinstance(found, ModelFile) and found.is_taught
     assert len(read_gguf(tmp_path / "made.gguf").tokens) == 400
     assert "Gemma Terms of Use" in (data / "NOTICE").read_text(encoding="utf-8")
 

@@ -19,18 +19,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpwright.assist.taught.card import DATA, Card, read_card
+from warpwright.assist.taught.card import DATA, TAUGHT, Card, read_card
+from warpwright.assist.taught.make import NO_ROOM
 from warpwright.directories import cache_dir, data_dir
 from warpwright.files import read_start
 from warpwright.missing import Missing
 from warpwright.progress import Progress, silent
 
 INSTALL = "Install it with `pip install 'warpwright[model]'`."
-TAUGHT = b"warpwright.taught"
-"""The first key of a model that was taught here and merged into one file."""
+_FREE = "Free 400 MB there, or set WARPWRIGHT_CACHE_DIR to another folder."
 _MAGIC = b"GGUF"
 _HEAD = 256
 _BLOCK = 1 << 20
@@ -184,12 +185,14 @@ def assemble_taught(progress: Progress = silent, folder: Path = DATA) -> ModelFi
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None and process.stderr is not None
             for line in process.stdout:
-                progress(f"Making {card.name}", float(line))
+                with suppress(ValueError):
+                    progress(f"Making {card.name}", float(line))
             said = process.stderr.read().strip().splitlines()
         if process.returncode == 0:
             return None
-        reason = said[-1] if said else "its process was stopped"
-        return Missing("model", f"{card.name} could not be made: {reason}", INSTALL)
+        reason = said[-1] if said else "Its process was stopped."
+        advice = _FREE if process.returncode == NO_ROOM else INSTALL
+        return Missing("model", f"{card.name} could not be made. {reason}", advice)
 
     damaged = Missing(
         "model", f"{card.name} was made otherwise than expected: wrong hash.", "Install warpwright again."
@@ -222,7 +225,7 @@ def _written(
         _remember(target, sha256)
     except OSError as error:
         reason = f"The weights of {name} could not be written to {target.parent} ({error.strerror})."
-        return Missing("model", reason, "Free 250 MB there, or set WARPWRIGHT_CACHE_DIR to another folder.")
+        return Missing("model", reason, _FREE)
     return None
 
 

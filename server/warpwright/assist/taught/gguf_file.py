@@ -63,7 +63,7 @@ def read_gguf(path: Path) -> GgufFile:
             return _read(path, file)
     except OSError as error:
         raise GgufError(f"{path}: cannot be read ({error.strerror}).") from None
-    except (struct.error, KeyError, ValueError, MemoryError, OverflowError):
+    except (struct.error, KeyError, ValueError, TypeError, ArithmeticError, MemoryError, RecursionError):
         raise GgufError(f"{path}: is a damaged GGUF file; get it anew.") from None
 
 
@@ -155,12 +155,15 @@ def write_gguf(
         header += struct.pack("<IQ", kind, offset)
         offset += _aligned(tensor_size(shape, kind), alignment)
     unfinished = out.with_name(f".{out.name}.part")
-    with unfinished.open("wb") as file:
-        file.write(header.ljust(_aligned(len(header), alignment), b"\0"))
-        for tensor in source.tensors:
-            data = replaced[tensor.name][2]() if tensor.name in replaced else data_of(source, tensor)
-            file.write(data.ljust(_aligned(len(data), alignment), b"\0"))
-    unfinished.replace(out)
+    try:
+        with unfinished.open("wb") as file:
+            file.write(header.ljust(_aligned(len(header), alignment), b"\0"))
+            for tensor in source.tensors:
+                data = replaced[tensor.name][2]() if tensor.name in replaced else data_of(source, tensor)
+                file.write(data.ljust(_aligned(len(data), alignment), b"\0"))
+        unfinished.replace(out)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def raw_array(source: GgufFile, name: str, kept: Sequence[int]) -> bytes:

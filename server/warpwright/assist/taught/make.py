@@ -3,7 +3,7 @@
     python -m warpwright.assist.taught.make BASE OUT FOLDER
 
 Every line that it prints is the share of the tensors that are written. What is wrong is one sentence on stderr, with
-exit status 2.
+exit status 2 or 3.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.assist.taught.added_weights import added
-from warpwright.assist.taught.card import Card, read_card
+from warpwright.assist.taught.card import MARK, TAUGHT_KEY, Card, read_card
 from warpwright.assist.taught.cut_vocabulary import cut, kept_tokens
 from warpwright.assist.taught.gguf_file import GgufError, fingerprint, read_gguf, write_gguf
 from warpwright.assist.taught.weight_codes import Codes, decoded, encoded
 
+DAMAGED, NO_ROOM = 2, 3
+"""Exit statuses: what is needed is missing or damaged; a file could not be read or written."""
 _PLANES, _SCALES = "planes", "scales"
 
 
@@ -75,7 +77,7 @@ def make(base: Path, out: Path, folder: Path, told: Callable[[float], None] = la
     sums = added(file, read_changes(folder, card))
     for number, (name, (shape, kind, data)) in enumerate(sums.items(), 1):
         replaced[name] = (shape, kind, partial(_told, data, number / len(sums), told))
-    write_gguf(file, out, values, replaced)
+    write_gguf(file, out, {TAUGHT_KEY: MARK, **values}, replaced)
 
 
 def _told(data: Callable[[], bytes], share: float, told: Callable[[float], None]) -> bytes:
@@ -88,10 +90,13 @@ def main(base: str, out: str, folder: str) -> int:
         make(Path(base), Path(out), Path(folder), told=lambda share: _say(f"{share:.3f}"))
     except GgufError as error:
         sys.stderr.write(f"{error}\n")
-        return 2
+        return DAMAGED
+    except ImportError as error:
+        sys.stderr.write(f"The Python package {error.name} is not installed.\n")
+        return DAMAGED
     except OSError as error:
-        sys.stderr.write(f"{out} could not be written ({error.strerror}); free 200 MB there.\n")
-        return 2
+        sys.stderr.write(f"{error.filename or out} could not be read or written ({error.strerror}).\n")
+        return NO_ROOM
     return 0
 
 
