@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from warpwright.assist.child_engine import ChildEngine
 from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.formula_task import FormulaRequest, formula_prompt
 
@@ -50,8 +51,8 @@ def _first(engine: Engine, before: str, number: int) -> float:
 
 def _memory(engine: Engine) -> int | None:
     """The most that the model's process held, in MB."""
-    status = Path(f"/proc/{engine.pid}/status")
-    if not status.exists():
+    status = Path(f"/proc/{engine.pid}/status") if isinstance(engine, ChildEngine) else None
+    if status is None or not status.exists():
         return None
     lines = status.read_text(encoding="utf-8").splitlines()
     found = next((line for line in lines if line.startswith("VmHWM:")), "VmHWM: 0 kB")

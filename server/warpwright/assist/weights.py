@@ -31,6 +31,7 @@ from warpwright.missing import Missing
 from warpwright.progress import Progress, silent
 
 INSTALL = "Install it with `pip install 'warpwright[model]'`."
+_ANEW = "Run `pip install --force-reinstall 'warpwright[model]'`."
 _FREE = "Free 400 MB there, or set WARPWRIGHT_CACHE_DIR to another folder."
 _MAGIC = b"GGUF"
 _HEAD = 256
@@ -91,6 +92,8 @@ def look_for_model(spec: str | None = None) -> ModelFile | Missing:
         return _named(spec)
     target = cache_dir() / "models" / DEFAULT.file_name
     card = None if _own_adapter() else read_card()
+    if card is None and not _own_adapter():
+        return _no_card(DATA)
     if card is not None and (cache_dir() / "models" / card.model.name).is_file():
         return _taught(card)
     if target.is_file() or all(_part_path(*each) is not None for each in DEFAULT.parts):
@@ -156,6 +159,10 @@ def assemble_default(progress: Progress = silent, packaged: PackagedWeights = DE
     return found if missing is None else missing
 
 
+def _no_card(folder: Path) -> Missing:
+    return Missing("model", f"The taught model's card in {folder} is missing or damaged.", _ANEW)
+
+
 def _taught(card: Card) -> ModelFile:
     return ModelFile(cache_dir() / "models" / card.model.name, card.name, is_default=True, is_taught=True)
 
@@ -165,7 +172,7 @@ def assemble_taught(progress: Progress = silent, folder: Path = DATA) -> ModelFi
     `folder`, in a process of its own."""
     card = read_card(folder)
     if card is None:
-        return Missing("model", f"The taught model's card in {folder} is missing or damaged.", INSTALL)
+        return _no_card(folder)
     found = _taught(card)
     target = found.path
     if _is_intact(target, card.model.size, card.model.sha256, card.name, progress):
@@ -194,9 +201,7 @@ def assemble_taught(progress: Progress = silent, folder: Path = DATA) -> ModelFi
         advice = _FREE if process.returncode == NO_ROOM else INSTALL
         return Missing("model", f"{card.name} could not be made. {reason}", advice)
 
-    damaged = Missing(
-        "model", f"{card.name} was made otherwise than expected: wrong hash.", "Install warpwright again."
-    )
+    damaged = Missing("model", f"{card.name} was made otherwise than expected: wrong hash.", _ANEW)
     missing = _written(target, card.name, card.model.sha256, made, damaged)
     return found if missing is None else missing
 

@@ -50,10 +50,11 @@ def _message(fault: RunFault) -> str:
     """``Race on `tile`: two threads, no __syncthreads() between`` and what they did, or what happened; and in which
     run."""
     sentence, run = fault.message.removesuffix("."), ran(fault)
-    if fault.kind not in _RACES or len(fault.threads) < 2:
+    race = next((said for kind, said in _RACES.items() if kind == fault.kind), None)
+    if race is None or len(fault.threads) < 2:
         return f"{sentence}\n{run[:1].upper()}{run[1:]}."
     is_one_block = fault.threads[0][0] == fault.threads[1][0]
-    who = _RACES[fault.kind] if is_one_block else "two blocks, nothing orders them"
+    who = race if is_one_block else "two blocks, nothing orders them"
     return f"Race on `{fault.array}`: {who}\n{sentence}; {run}."
 
 
