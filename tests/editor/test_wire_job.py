@@ -34,6 +34,7 @@ def test_the_package_lies_in_a_new_folder_beside_the_file(tmp_path: Path, monkey
     assert answer["folder"] == str(tmp_path / "twice_torch")
     assert answer["summary"].startswith(f"Wrote {tmp_path / 'twice_torch'} for f32. f32: correct")
     assert "The operator was not compiled: There is no torch." in answer["summary"]
-    assert "register_autograd" in Path(answer["text"]).read_text(encoding="utf-8")
+    assert "its fake kernel, backward and loader" in Path(answer["text"]).read_text(encoding="utf-8")
+    assert (tmp_path / "twice_torch" / "twice" / "csrc" / "twice_autograd.cpp").is_file()
     with pytest.raises(JobError, match="is there already"):
         wired(tmp_path)
