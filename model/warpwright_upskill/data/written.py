@@ -56,7 +56,33 @@ _ARRAYS = tuple(name for slot in ("x", "other", "third", "A", "Bm", "img", "tabl
 _RESULTS = (*pool("y"), *pool("z"))
 _NUMBERS = (*pool("alpha"), *pool("beta"), *pool("thr"))
 _PROSE = frozenset(
-    ("a", "i", "in", "out", "as", "at", "is", "to", "of", "by", "on", "or", "and", "the", "mask", "row", "col")
+    (
+        "a",
+        "i",
+        "in",
+        "out",
+        "as",
+        "at",
+        "is",
+        "to",
+        "of",
+        "by",
+        "on",
+        "or",
+        "and",
+        "the",
+        "mask",
+        "row",
+        "col",
+        "loss",
+        "rank",
+        "label",
+        "first",
+        "last",
+        "best",
+        "norm",
+        "score",
+    )
 )
 """Names that may stand in a sentence as words; they keep their names."""
 
