@@ -67,17 +67,19 @@ class Asked:
 def extended(formula: str, given: str, words: str, chance: Random) -> tuple[str, str, str] | None:
     """Formula, signature and words with one step or more; None where none could be taken.
 
-    >>> found = extended("y[i] = x[i] + 1", "const float* x, float* y, int n", "x plus 1", Random(5))
+    >>> found = extended("y[i] = x[i] + 1", "const float* x, float* y, int n", "x plus 1", Random(7))
     >>> for each in found: print(each)
-    y[i] = max(x[i] + 1, a[i])
-    const float* x, float* y, const float* a, int n
-    x plus 1, elementwise maximum with a
+    y[i] = (x[i] + 1) * silu(rhs[i])
+    const float* x, float* y, const float* rhs, int n
+    x plus 1, then: times silu(rhs) elementwise
     """
     asked: Asked | None = Asked(parse(formula), given, words)
     wanted = chance.choices([n for n, _ in _LIKELY_STEPS], [share for _, share in _LIKELY_STEPS])[0]
     kinds = chance.choices((_after, _before, _typed, _batched, _transposed), (60, 25, 10, 6, 5), k=wanted)
     taken = 0
-    for kind in sorted(kinds, key=_ORDER.index):
+    # Of two steps before, the words would not tell which is the first.
+    once = [each for at, each in enumerate(kinds) if each is _after or each not in kinds[:at]]
+    for kind in sorted(once, key=_ORDER.index):
         found = kind(asked, chance) if asked else None
         if found is not None and isinstance(read_formula(text_of(found)), Formula):
             asked, taken = found, taken + 1
@@ -212,9 +214,8 @@ def _batched(asked: Asked, chance: Random) -> Asked | None:
         replace(each, index=(Name(name), *each.index), value=rebuilt(each.value, change))
         for each in asked.written.equations
     )
-    given = (
-        _inserted(asked.given, f"int {chance.choice(('batch', 'B', 'nbatch', 'batch_size'))}") if asked.given else ""
-    )
+    size = chance.choice([each for each in ("batch", "B", "nbatch", "batch_size") if each.lower() not in used])
+    given = _inserted(asked.given, f"int {size}") if asked.given else ""
     found = replace(asked, written=replace(asked.written, equations=equations), given=given)
     phrase = chance.choice(_BATCHED).format(b=name)
     if chance.random() < 0.5 and not found.first:
@@ -358,6 +359,9 @@ def _said(asked: Asked, phrase: str, names: dict[str, str], chance: Random) -> A
 
 def _joined(asked: Asked, phrase: str, chance: Random) -> Asked:
     joint = chance.choice(_JOINED)
-    if joint == ". ":
+    if joint == ", and " and phrase.startswith("and "):
+        joint = ", "
+    is_name = re.split(r"\W", phrase)[0] in re.findall(r"\w+", f"{text_of(asked)} {asked.given}")
+    if joint == ". " and not is_name:
         phrase = f"{phrase[0].upper()}{phrase[1:]}"
     return replace(asked, words=f"{asked.words.rstrip(' .;,')}{joint}{phrase}")
