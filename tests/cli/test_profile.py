@@ -267,7 +267,7 @@ def test_check_makes_what_is_not_there(tmp_path: Path) -> None:
 
 RACING = """\
 __global__ void shift(float *out, const float *in, const int *from) {
-  __shared__ float tile[256];
+  __shared__ float tile[512];
   int i = blockIdx.x * 256 + threadIdx.x;
   tile[threadIdx.x] = in[i];
   out[i] = tile[from[i] & 255];
