@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from lsprotocol import types
-from support.editor import VSCODE, Page, start_editor
+from support.editor import DEFAULT_MODEL, VSCODE, Page, start_editor
 from support.endpoint import endpoint
 from support.kernels import CONFLICT
 from support.untaught import untaught_model
@@ -243,7 +243,9 @@ def test_the_taught_model_reads_what_no_rule_does(tmp_path: Path) -> None:
         "// kernel: subtract the mean of its row from each element of x[rows][cols], largest absolute value per row\n"
     )
     settings = {"ghostTextSeconds": 120}
-    with start_editor(VSCODE, tmp_path, options=settings, environment={"WARPWRIGHT_DATA_DIR": str(tmp_path)}) as editor:
+    with start_editor(
+        VSCODE, tmp_path, options=settings, environment={**DEFAULT_MODEL, "WARPWRIGHT_DATA_DIR": str(tmp_path)}
+    ) as editor:
         text = ghost(editor.open("a.cu", words), seconds=120).items[0].insert_text
         assert text.startswith("// draft, read as: ")
         assert "__global__" in text and "answers" in text.splitlines()[0]

@@ -28,6 +28,8 @@ from lsprotocol import types
 from pytest_lsp import LanguageClient, make_test_lsp_client
 
 SECONDS = 60.0
+NO_MODEL = {"WARPWRIGHT_MODEL": "/nowhere/model.gguf"}
+DEFAULT_MODEL = {"WARPWRIGHT_MODEL": ""}
 SERVER = (sys.executable, "-m", "warpwright.lsp")
 
 
@@ -329,7 +331,8 @@ def start_editor(
     environment: dict[str, str] | None = None,
     port: int | None = None,
 ) -> Iterator[Editor]:
-    """Start a server (or connect to one on a port), initialize it, and shut it down at the end."""
+    """Start a server (or connect to one on a port), initialize it, and shut it down at the end. It has the model that
+    `environment` names, as the default would be loaded beside every file that is opened."""
     loop = Loop()
     client = make_test_lsp_client()
     editor = Editor(client, loop, profile, folder)
@@ -338,7 +341,7 @@ def start_editor(
         if port is not None:
             loop.run(client.start_tcp("127.0.0.1", port))
         else:
-            loop.run(_start(editor, command, {**os.environ, **(environment or {})}))
+            loop.run(_start(editor, command, {**os.environ, **NO_MODEL, **(environment or {})}))
         params = types.InitializeParams(
             capabilities=profile.capabilities(),
             client_info=types.ClientInfo(name=profile.name),
