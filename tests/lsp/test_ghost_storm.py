@@ -78,7 +78,7 @@ def settled(words: str, future: Future[Any]) -> bool:
         return False
     if answer is None:
         return False
-    first = answer.items[0].insert_text.partition("\n")[0]
+    first = answer.items[0].insert_text.lstrip("\n").partition("\n")[0]  # in a comment it begins behind its line
     (reading, *_) = by_wordings(words)
     assert first.startswith(f"// read as: {reading.formula.text}  #"), (words, first)
     return True
