@@ -16,18 +16,15 @@ benchmarks/results/ghost_latency.json.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import sys
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from edit_latency import figures
 from formula_catalogue import catalogue
-from hardware import processor, tree_seconds
+from hardware import cpu_run, reported, tree_seconds
 from hover_latency import PROCESSORS, Client, answer
 
 RESULT = Path(__file__).resolve().parent / "results" / "ghost_latency.json"
@@ -138,14 +135,10 @@ def main() -> int:
         "compiled and compared with its formula; and to that of the same comment in another document",
         "command": f"python benchmarks/ghost_latency.py --formulas {count} --write",
         "processors": PROCESSORS,
-        "load_average_before_and_after": [round(each, 1) for each in (load, os.getloadavg()[0])],
         **found,
-        "hardware": processor(),
-        "versions": {"python": platform.python_version(), "warpwright": version("warpwright")},
+        **cpu_run(load),
     }
-    print(json.dumps(result, indent=2))
-    if options.write:
-        RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    reported(result, RESULT if options.write else None)
     return 0
 
 

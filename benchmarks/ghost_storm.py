@@ -14,9 +14,7 @@ at a third and at the end. What the server writes to its log stands on stderr.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import re
 import signal
 import sys
@@ -25,12 +23,11 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from hardware import processor
+from hardware import cpu_run, reported
 from hover_latency import Client, answer
 from warpwright.assist.readings import by_wordings
 
@@ -175,13 +172,9 @@ def main() -> int:
         "memory_at_a_third_and_at_the_end": held,
         "processes_left": len(left),
         "seconds": round(time.monotonic() - began, 1),
-        "load_average_before_and_after": [round(each, 1) for each in (load, os.getloadavg()[0])],
-        "hardware": processor(),
-        "versions": {"python": platform.python_version(), "warpwright": version("warpwright")},
+        **cpu_run(load),
     }
-    print(json.dumps(result, indent=2))
-    if options.write:
-        RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    reported(result, RESULT if options.write else None)
     return int(bool(result["stale"] or result["leaked"] or left))
 
 

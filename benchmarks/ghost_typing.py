@@ -12,19 +12,16 @@ key then ends that work. `--write` records the result in benchmarks/results/ghos
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from edit_latency import figures, long_file
-from hardware import processor
+from hardware import cpu_run, reported
 from hover_latency import PROCESSORS, Client, answer
 
 RESULT = Path(__file__).resolve().parent / "results" / "ghost_typing.json"
@@ -90,13 +87,9 @@ def main() -> int:
         "without": figures(alone),
         "under_way": figures(beside),
         "median_of_differences_ms": round(1000 * difference, 1),
-        "load_average_before_and_after": [round(each, 1) for each in (load, os.getloadavg()[0])],
-        "hardware": processor(),
-        "versions": {"python": platform.python_version(), "warpwright": version("warpwright")},
+        **cpu_run(load),
     }
-    print(json.dumps(result, indent=2))
-    if options.write:
-        RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    reported(result, RESULT if options.write else None)
     return 0
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,23 @@ def tree_seconds(process: int) -> float:
     for each in tree:
         tree += parents.get(each, [])
     return sum(seconds.get(each, 0.0) for each in tree)
+
+
+def cpu_run(load: float) -> dict[str, Any]:
+    """What a benchmark on a CPU was: the load of the machine before (`load`) and now, processor and versions."""
+    return {
+        "load_average_before_and_after": [round(each, 1) for each in (load, os.getloadavg()[0])],
+        "hardware": processor(),
+        "versions": {"python": platform.python_version(), "warpwright": version("warpwright")},
+    }
+
+
+def reported(result: Mapping[str, Any], path: Path | None) -> None:
+    """Print a result as JSON, and write it where it is to be kept."""
+    text = json.dumps(result, indent=2)
+    print(text)
+    if path is not None:
+        path.write_text(f"{text}\n", encoding="utf-8")
 
 
 def gpu_run() -> dict[str, Any]:

@@ -44,6 +44,11 @@ whole() {
     fi
 }
 
+# What the adapter in a folder answers to the prompts by hand, NAME.json; TRIES says how often, else the second word does.
+ask() {
+    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$1" --tries "${TRIES:-$2}" --out "$OUT/$3.json"
+}
+
 # One short run and its answers to the prompts by hand, NAME.json. What does not fit in the time is gone on with by the next call.
 one() {
     name=$1
@@ -51,16 +56,16 @@ one() {
     if [ ! -e "$KEPT/$name/training.json" ]; then
         "$PYTHON" -m warpwright_upskill.train "$KEPT/examples.rows" --model "$MODEL" --out "$KEPT/$name" --config "$HERE/270m.toml" "$@"
     fi
-    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/$name" --tries "${TRIES:-8}" --out "$OUT/$name.json"
+    ask "$KEPT/$name" 8 "$name"
     cat "$KEPT/$name/training.json" >> "$OUT/ablations.json"
 }
 
 # What is asked of trained weights as they are, and as codes of 2 and 3 bits, which OUT/NAME-BITS holds.
 coded() {
-    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$1" --tries "${TRIES:-16}" --out "$OUT/$2.json"
+    ask "$1" 16 "$2"
     for bits in 2 3; do
         "$PYTHON" -m warpwright_upskill.ship encode "$1" --bits "$bits" --out "$KEPT/$2-$bits" --decoded "$KEPT/$2-$bits-decoded"
-        "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/$2-$bits-decoded" --tries "${TRIES:-16}" --out "$OUT/$2-$bits.json"
+        ask "$KEPT/$2-$bits-decoded" 16 "$2-$bits"
     done
 }
 
@@ -77,7 +82,7 @@ big)
     whole
     ROUNDS=${ROUNDS:-2} WORKERS=${WORKERS:-$(nproc)} "$HERE/recipe.sh" 270m "$KEPT/examples.rows" "$KEPT/big" "$@"
     cp "$KEPT"/big/adapter.gguf* "$OUT"
-    "$PYTHON" -m warpwright_upskill.answers ask "$KEPT/prompts.json" --model "$MODEL" --adapter "$KEPT/big/adapter" --tries "${TRIES:-8}" --out "$OUT/first.json"
+    ask "$KEPT/big/adapter" 8 first
     cp "$KEPT/big/adapter/training.json" "$OUT/first-training.json"
     cat "$KEPT"/big/rounds/round*/round.json > "$OUT/rounds.json"
     echo "done" ;;

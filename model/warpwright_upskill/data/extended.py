@@ -153,10 +153,7 @@ def _before(asked: Asked, chance: Random) -> Asked | None:
     grown = _declared(found, step, names, formula, None)
     if grown is None:
         return None
-    phrase = chance.choice(step["says"]).format(**names, x=array)
-    if chance.random() < 0.5 and not grown.first:
-        return replace(grown, first=phrase)
-    return _joined(grown, phrase, chance)
+    return _around(grown, chance.choice(step["says"]).format(**names, x=array), chance)
 
 
 def _typed(asked: Asked, chance: Random) -> Asked | None:
@@ -217,10 +214,7 @@ def _batched(asked: Asked, chance: Random) -> Asked | None:
     size = chance.choice([each for each in ("batch", "B", "nbatch", "batch_size") if each.lower() not in used])
     given = _inserted(asked.given, f"int {size}") if asked.given else ""
     found = replace(asked, written=replace(asked.written, equations=equations), given=given)
-    phrase = chance.choice(_BATCHED).format(b=name)
-    if chance.random() < 0.5 and not found.first:
-        return replace(found, first=phrase)
-    return _joined(found, phrase, chance)
+    return _around(found, chance.choice(_BATCHED).format(b=name), chance)
 
 
 def _transposed(asked: Asked, chance: Random) -> Asked | None:
@@ -355,6 +349,13 @@ def _inserted(given: str, parameter: str) -> str:
 
 def _said(asked: Asked, phrase: str, names: dict[str, str], chance: Random) -> Asked:
     return _joined(asked, phrase.format(**names), chance)
+
+
+def _around(asked: Asked, phrase: str, chance: Random) -> Asked:
+    """With a phrase before the words or behind them."""
+    if chance.random() < 0.5 and not asked.first:
+        return replace(asked, first=phrase)
+    return _joined(asked, phrase, chance)
 
 
 def _joined(asked: Asked, phrase: str, chance: Random) -> Asked:

@@ -143,18 +143,12 @@ def part(path: Path, *, copies: int, steps: int, seed: str) -> list[Example | Re
             for words in request.words:
                 chance = Random(f"{name}/{words}")
                 one = renamed(replace(request, words=(words,)), chance)
-                if longer := extended(one.formula, one.given, words_of(one), chance):
+                if longer := extended(one.formula, one.given, one.words[0], chance):
                     formula, given, said = longer
                     one = Request(formula, given, (said,), request.where)
                     if not wrong(one):  # a step that does not fit this request is no fault of it
                         found += examples(one, path.stem, name)
     return found
-
-
-def words_of(request: Request) -> str:
-    """The words of a request that has one wording."""
-    (words,) = request.words
-    return words
 
 
 def examples(request: Request, family: str, seed: str) -> Iterator[Example]:

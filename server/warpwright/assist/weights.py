@@ -90,14 +90,16 @@ def look_for_model(spec: str | None = None) -> ModelFile | Missing:
     spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
     if spec is not None:
         return _named(spec)
-    target = cache_dir() / "models" / DEFAULT.file_name
-    card = None if _own_adapter() else read_card()
-    if card is None and not _own_adapter():
-        return _no_card(DATA)
-    if card is not None and (cache_dir() / "models" / card.model.name).is_file():
-        return _taught(card)
-    if target.is_file() or all(_part_path(*each) is not None for each in DEFAULT.parts):
-        return _taught(card) if card is not None else ModelFile(target, DEFAULT.name, is_default=True)
+    base = ModelFile(cache_dir() / "models" / DEFAULT.file_name, DEFAULT.name, is_default=True)
+    found = base
+    if not _own_adapter():
+        card = read_card()
+        if card is None:
+            return _no_card(DATA)
+        found = _taught(card)
+    is_packaged = all(_part_path(*each) is not None for each in DEFAULT.parts)
+    if found.path.is_file() or base.path.is_file() or is_packaged:
+        return found
     return Missing("model", f"The weights of {DEFAULT.name} are not installed.", INSTALL)
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from warpwright import __version__
 from warpwright.assist.endpoint import Endpoint, named_endpoint
-from warpwright.assist.weights import ModelFile, find_adapter, find_model, look_for_model
+from warpwright.assist.opening import named_model
+from warpwright.assist.weights import ModelFile, find_adapter, find_model
 from warpwright.missing import Missing
 from warpwright.progress import Progress, never_cancelled
 
@@ -64,11 +65,8 @@ def glance(model: str) -> Iterator[Part]:
     yield _emulator()
     yield _gpu()
     runtime = _runtime()
-    endpoint = named_endpoint(model)
-    if endpoint is not None or runtime.found:
-        yield _model(endpoint or look_for_model(model))
-    else:
-        yield replace(runtime, name="model")
+    named = named_model(model)
+    yield _model(named) if runtime.found or isinstance(named, Endpoint) else replace(runtime, name="model")
 
 
 def _analysis() -> Part:

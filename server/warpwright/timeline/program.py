@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,12 +17,11 @@ from pathlib import Path
 
 import warpwright
 from warpwright.files import read_file
-from warpwright.progress import CancelledError, IsCancelled
-from warpwright.sandbox.confine import Confined, Policy
+from warpwright.progress import IsCancelled
 from warpwright.syntax.encoding import encoded, shown_bytes
 from warpwright.timeline.model import Activity, Call, LineEvent, Place, Trace, TraceError, Work
 from warpwright.timeline.nsys_report import find_nsys, read_nsys_report
-from warpwright.timeline.record import Recording
+from warpwright.timeline.record import Recording, run_recorded
 
 _SOURCE = Path(warpwright.__file__).parent.parent / "warpwright_harness" / "cupti_trace.cpp"
 _COMPILE_SECONDS = 120.0
@@ -177,30 +175,7 @@ def _run(
     output: int,
 ) -> str:
     """What is to be said of how it ended."""
-    policy = Policy(
-        limits={"CORE": 0, "FSIZE": 4 << 30},
-        confined=wanted.confined,
-        writes=("/proc", str(folder), *(str(each.absolute()) for each in wanted.writes)),
-        devices=True,
-        local_sockets=True,
-        local_services=True,
-    )
-    environment = {**os.environ, **variables, "TMPDIR": str(folder)}
-    try:
-        running = Confined(command, policy, environment=environment, output=output)
-    except OSError as error:
-        raise TraceError(f"{command[0]} cannot be started ({error.strerror})") from None
-    try:
-        running.in_force()
-        until = time.monotonic() + wanted.skip + wanted.seconds
-        while (status := running.process.poll()) is None and time.monotonic() < until:
-            if is_cancelled():
-                raise CancelledError
-            time.sleep(0.05)
-    except OSError as error:
-        raise TraceError(f"{command[0]} cannot be started ({error.strerror})") from None
-    finally:
-        running.kill()
+    status = run_recorded(command, wanted, folder, variables, wanted.skip + wanted.seconds, is_cancelled, output)
     if status is None:
         return f"stopped after {wanted.seconds:g} s of recording (--seconds)"
     if status < 0:

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -113,33 +113,49 @@ def _busy(said: dict[str, Any]) -> float:
 
 def _run(wanted: Recording, folder: Path, is_cancelled: IsCancelled, output: int) -> dict[str, Any]:
     command = [wanted.python, str(_RUNNER), str(folder), str(wanted.seconds), str(wanted.skip), str(wanted.script)]
-    writes = ("/proc", str(folder), *(str(each.absolute()) for each in wanted.writes))
-    policy = Policy(
-        limits={"CORE": 0, "FSIZE": 4 << 30},
-        confined=wanted.confined,
-        writes=writes,
-        devices=True,
-        local_sockets=True,
-        local_services=True,
-    )
     caches = {name: str(folder / name.lower()) for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
-    environment = {**os.environ, **(caches if wanted.confined else {}), "TMPDIR": str(folder)}
-    try:
-        running = Confined([*command, *wanted.arguments], policy, environment=environment, output=output)
-    except OSError as error:
-        raise TraceError(f"{wanted.python} cannot be started ({error.strerror})") from None
-    try:
-        running.in_force()
-        status = _wait(running.process.poll, _START_SECONDS + wanted.skip + wanted.seconds + _END_SECONDS, is_cancelled)
-    except OSError as error:
-        raise TraceError(f"{wanted.python} cannot be started ({error.strerror})") from None
-    finally:
-        running.kill()
+    seconds = _START_SECONDS + wanted.skip + wanted.seconds + _END_SECONDS
+    status = run_recorded(
+        [*command, *wanted.arguments], wanted, folder, caches if wanted.confined else {}, seconds, is_cancelled, output
+    )
     try:
         said = json.loads(read_file(folder / "said.json", 1 << 20))
     except (OSError, ValueError, RecursionError):
         raise TraceError(f"{wanted.script} was not traced: {_how(status)}") from None
     return said if isinstance(said, dict) else {}
+
+
+def run_recorded(
+    command: Sequence[str],
+    wanted: Recording,
+    folder: Path,
+    variables: Mapping[str, str],
+    seconds: float,
+    is_cancelled: IsCancelled,
+    output: int,
+) -> int | None:
+    """Run what records, confined as `wanted` says, with `folder` for its files; its exit status, None where it has not
+    ended in so many seconds and was killed. Raises TraceError and CancelledError."""
+    policy = Policy(
+        limits={"CORE": 0, "FSIZE": 4 << 30},
+        confined=wanted.confined,
+        writes=("/proc", str(folder), *(str(each.absolute()) for each in wanted.writes)),
+        devices=True,
+        local_sockets=True,
+        local_services=True,
+    )
+    environment = {**os.environ, **variables, "TMPDIR": str(folder)}
+    try:
+        running = Confined(command, policy, environment=environment, output=output)
+    except OSError as error:
+        raise TraceError(f"{command[0]} cannot be started ({error.strerror})") from None
+    try:
+        running.in_force()
+        return _wait(running.process.poll, seconds, is_cancelled)
+    except OSError as error:
+        raise TraceError(f"{command[0]} cannot be started ({error.strerror})") from None
+    finally:
+        running.kill()
 
 
 def _wait(poll: Callable[[], int | None], seconds: float, is_cancelled: IsCancelled) -> int | None:
