@@ -126,8 +126,8 @@ def written_jobs(folder: Path, copies: int, steps: int, seed: str) -> Jobs:
 
 
 def part(path: Path, *, copies: int, steps: int, seed: str) -> list[Example | Rejected]:
-    """The examples of a file as they are written, `copies` with other names, as many with other names and a
-    step more as `steps`, and what was rejected."""
+    """The examples of a file as they are written, `copies` with other names, as many with a step more as `steps`,
+    every second of these with other names, and what was rejected."""
     found: list[Example | Rejected] = []
     for request in read_requests(path):
         if reason := wrong(request):
@@ -142,7 +142,8 @@ def part(path: Path, *, copies: int, steps: int, seed: str) -> list[Example | Re
             name = f"{seed}/extended/{request.where}/{number}"
             for words in request.words:
                 chance = Random(f"{name}/{words}")
-                one = renamed(replace(request, words=(words,)), chance)
+                one = replace(request, words=(words,))
+                one = renamed(one, chance) if number % 2 else one
                 if longer := extended(one.formula, one.given, one.words[0], chance):
                     formula, given, said = longer
                     one = Request(formula, given, (said,), request.where)
