@@ -1,6 +1,7 @@
 // What the CUDA programs share: `program` runs the slow version, `program --time` prints seconds of it and of the cured
 // one. Of programs that start side by side, one at a time is measured: they lock the file WARPWRIGHT_ONE_AT_A_TIME.
 #pragma once
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -42,7 +43,10 @@ int run(int count, char** arguments, Slow slow, Cured cured) {
         std::printf("%.9f %.9f\n", times[0][2], times[1][2]);
         return 0;
     }
-    for (int round = 0; round < 8; ++round) slow();  // so that what is set up once is little beside it
     cudaDeviceSynchronize();
+    cudaProfilerStart();
+    slow();
+    cudaDeviceSynchronize();
+    cudaProfilerStop();
     return 0;
 }

@@ -6,7 +6,7 @@
 #include "_run.cuh"
 
 int main(int count, char** arguments) {
-    const int n = 1 << 20, steps = 400;
+    const int n = 1 << 23, steps = 400;
     float* kept;
     cudaMalloc(&kept, n * sizeof(float));
     const auto slow = [=] {

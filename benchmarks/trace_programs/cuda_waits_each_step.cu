@@ -6,7 +6,7 @@
 #include "_run.cuh"
 
 int main(int count, char** arguments) {
-    const int n = 1 << 22, steps = 4000;
+    const int n = 1 << 21, steps = 4000;
     float* x;
     cudaMalloc(&x, n * sizeof(float));
     const auto slow = [=] {

@@ -1,4 +1,4 @@
-"""The lengths are taken to the host as a list in each step, to choose a size that does not change."""
+"""The largest of each part is taken to the host as a list in each step."""
 
 # device: cuda
 # bound: synchronisation
@@ -7,33 +7,20 @@
 import torch
 from _run import run
 
-x = torch.randn(64, 512, 512, device="cuda") / 32
-lengths = torch.full((64,), 512, device="cuda")
-
-
-def layers(y):
-    for _ in range(4):
-        y = torch.tanh(y @ x)
-    return y
-
-
-def after(y):
-    for _ in range(12):
-        y = y[:, :8] * 0.5
-    return y
+x = torch.randn(64, 1 << 16, device="cuda")
 
 
 def slow(steps):
+    peaks = []
     for _ in range(steps):
-        y = layers(x)
-        longest = max((lengths + (y[:, 0, 0] * 0).long()).tolist())  # here
-        after(y[:, :longest])
+        peaks.append(x.amax(1).tolist())  # here
 
 
 def cured(steps):
+    peaks = []
     for _ in range(steps):
-        y = layers(x)
-        after(y[:, :512])
+        peaks.append(x.amax(1))
+    torch.stack(peaks).tolist()
 
 
-run(slow, cured, steps=60)
+run(slow, cured, steps=400)

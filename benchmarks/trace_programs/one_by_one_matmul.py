@@ -9,10 +9,12 @@ from _run import run
 
 a = torch.randn(128, 64, 64, device="cuda")
 b = torch.randn(128, 64, 64, device="cuda")
+large = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) / 64
 
 
 def slow(steps):
     for _ in range(steps):
+        large @ large
         products = []
         for index in range(128):
             products.append(a[index] @ b[index])  # here
@@ -20,6 +22,7 @@ def slow(steps):
 
 def cured(steps):
     for _ in range(steps):
+        large @ large
         torch.bmm(a, b)
 
 

@@ -1,4 +1,4 @@
-"""The loss is printed in each step."""
+"""A sum is printed in each step."""
 
 # device: cuda
 # bound: synchronisation
@@ -9,25 +9,19 @@ import sys
 import torch
 from _run import run
 
-x = torch.randn(1024, 1024, device="cuda") / 32
-
-
-def layers(y):
-    for _ in range(10):
-        y = torch.relu(y @ x)
-    return y
+x = torch.randn(1 << 22, device="cuda")
 
 
 def slow(steps):
     for _ in range(steps):
-        loss = layers(x).sum()
-        print(loss, file=sys.stderr)  # here
+        print(f"{x.sum():.3f}", file=sys.stderr)  # here
 
 
 def cured(steps):
+    sums = []
     for _ in range(steps):
-        loss = layers(x).sum()
-    print(loss, file=sys.stderr)
+        sums.append(x.sum())
+    print(*(f"{each:.3f}" for each in torch.stack(sums).tolist()), file=sys.stderr)
 
 
-run(slow, cured, steps=100)
+run(slow, cured, steps=400)

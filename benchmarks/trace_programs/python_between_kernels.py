@@ -9,11 +9,13 @@ from _run import run
 
 names = [f"{index * 7919 % 10007}" for index in range(10000)]
 x = torch.randn(1024, 1024, device="cuda")
+large = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) / 64
 
 
 def slow(steps):
     y = x
     for _ in range(steps):
+        large @ large
         order = sorted(names)  # here
         y = y * 0.5 + len(order)
 
@@ -22,6 +24,7 @@ def cured(steps):
     y = x
     order = sorted(names)
     for _ in range(steps):
+        large @ large
         y = y * 0.5 + len(order)
 
 

@@ -7,19 +7,22 @@
 import torch
 from _run import run
 
-x = torch.randn(2048, 2048, device="cuda")
+x = torch.randn(512, 512, device="cuda")
+large = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) / 64
 
 
 def slow(steps):
     for _ in range(steps):
-        noise = torch.randn(2048, 2048)  # here
+        large @ large
+        noise = torch.randn(512, 512)  # here
         x + noise.to("cuda")
 
 
 def cured(steps):
     for _ in range(steps):
-        noise = torch.randn(2048, 2048, device="cuda")
+        large @ large
+        noise = torch.randn(512, 512, device="cuda")
         x + noise
 
 
-run(slow, cured, steps=30)
+run(slow, cured, steps=100)

@@ -7,32 +7,21 @@
 import torch
 from _run import run
 
-x = torch.randn(1024, 1024, device="cuda") / 32
-
-
-def layers(y):
-    for _ in range(10):
-        y = torch.relu(y @ x)
-    return y
+x = torch.randn(1 << 22, device="cuda")
 
 
 def slow(steps):
-    y = x
     for _ in range(steps):
-        y = layers(y)
-        if y.abs().max() > 1e6:  # here
-            y = y * 1e-6
-        for _ in range(10):
-            y = y + 1
+        if x.max() > 1e6:  # here
+            x.zero_()
 
 
 def cured(steps):
-    y = x
+    too_large = []
     for _ in range(steps):
-        y = layers(y)
-        y = torch.where(y.abs().max() > 1e6, y * 1e-6, y)
-        for _ in range(10):
-            y = y + 1
+        too_large.append(x.max() > 1e6)
+    if torch.stack(too_large).any():
+        x.zero_()
 
 
-run(slow, cured, steps=100)
+run(slow, cured, steps=400)

@@ -12,7 +12,7 @@ from warpwright.cli.trace import cuda_toolkit
 from warpwright.timeline import program
 from warpwright.timeline.host import Cause
 from warpwright.timeline.model import TraceError
-from warpwright.timeline.program import Toolkit, cupti_trace, find_cupti, record_program
+from warpwright.timeline.program import Toolkit, cupti_trace, find_cupti, record_program, recorder_defines
 from warpwright.timeline.record import Recording
 from warpwright.timeline.report import report_of
 
@@ -36,7 +36,7 @@ PROBE = """\
 __attribute__((noinline)) void call() {
     void* frames[8];
     const int count = backtrace(frames, 8);
-    std::printf("S\\t1");
+    std::printf("S\\t1\\t1\\t0\\t0\\nT\\t1");
     for (int each = 1; each < count; ++each) std::printf("\\t%ju", (uintmax_t)(uintptr_t)frames[each]);
     std::FILE* maps = std::fopen("/proc/self/maps", "r");
     char line[4200], rights[8], path[4097];
@@ -53,6 +53,27 @@ int main() {
 }
 """
 
+HOST = """\
+#include <cstdio>
+void launch();
+void begin();
+unsigned known();
+__attribute__((noinline)) void step() {
+    launch();  // in a function
+    asm volatile("");
+}
+int main() {
+    begin();
+    for (int each = 0; each < 100; ++each) {
+        launch();  // first
+        step();
+        launch();  // second
+    }
+    std::printf("%u", known());
+    return 0;
+}
+"""
+
 
 def test_what_was_written_is_a_trace() -> None:
     trace = cupti_trace(CALLS, "a.out")
@@ -63,6 +84,25 @@ def test_what_was_written_is_a_trace() -> None:
     report = report_of(trace, Path.cwd())
     assert Cause.PYTHON not in report.shared.totals()
     assert report.shared.totals()[Cause.GPU] == 46500 + 1000
+
+
+def test_only_what_a_program_wants_profiled_counts() -> None:
+    text = (
+        "R\tcudaMalloc_v3020\t0\t900000\t7\t1\nR\tcudaProfilerStart_v4000\t900000\t900010\t7\t2\n"
+        "R\tcudaLaunchKernel_v7000\t900020\t900030\t7\t3\nK\tstep()\t900040\t900090\t0\t7\t3\t4\t1\t1\t256\t1\t1\n"
+        "R\tcudaProfilerStop_v4000\t900100\t900110\t7\t4\nR\tcudaFree_v3020\t900200\t990000\t7\t5\n"
+    )
+    whole = report_of(cupti_trace(text, "a.out"), Path.cwd()).shared
+    assert (whole.start, whole.end) == (900010, 900100)
+
+
+def test_what_recording_took_is_not_the_programs_time() -> None:
+    text = (
+        "R\tcudaLaunchKernel_v7000\t1000\t2000\t7\t1\nR\tcudaLaunchKernel_v7000\t6000\t7000\t7\t2\n"
+        "T\t1\t4096\nS\t2\t1\t2500\t5800\n"
+    )
+    totals = report_of(cupti_trace(text, "a.out"), Path.cwd()).shared.totals()
+    assert totals == {Cause.RECORDING: 3500, Cause.LAUNCHES: 2000, Cause.HOST: 500}
 
 
 @needs_compiler
@@ -79,6 +119,31 @@ def test_a_call_has_the_line_that_debug_information_gives_it(way: str, tmp_path:
         1 + PROBE.splitlines().index("    call();  // here"),
         "main",
     )
+
+
+@needs_compiler
+@pytest.mark.skipif(find_cupti(cuda_toolkit()) is None, reason="needs CUPTI")
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_a_stack_that_is_known_is_not_looked_at_again(level: str, tmp_path: Path) -> None:
+    cupti = find_cupti(cuda_toolkit())
+    assert cupti is not None
+    (tmp_path / "host.cpp").write_text(HOST, encoding="utf-8")
+    cupti_here = Path(__file__).parent / "cupti_without_gpu.cpp"
+    source = Path(program.__file__).parents[2] / "warpwright_harness"
+    given = [*recorder_defines(cupti), f"-I{cupti.header.parent}", f"-I{source}"]
+    subprocess.run(
+        ["g++", "-std=c++17", "-c", level, *given, str(cupti_here), "-o", "cupti.o"], cwd=tmp_path, check=True
+    )
+    subprocess.run(["g++", level, "-g", "host.cpp", "cupti.o", "-o", "host"], cwd=tmp_path, check=True)
+    written = tmp_path / "trace.tsv"
+    variables = {"WARPWRIGHT_CUPTI_TRACE": str(written)}
+    done = subprocess.run(["./host"], cwd=tmp_path, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "3", "one of each place"
+    text = written.read_text(encoding="utf-8")
+    trace = cupti_trace(text, "host")
+    said = [HOST.splitlines()[each.place.line - 1].strip() for each in trace.lines if each.place]
+    assert said == ["launch();  // first", "launch();  // in a function", "launch();  // second"] * 100
+    assert len(trace.recorded) == 300
 
 
 @needs_compiler

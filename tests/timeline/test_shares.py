@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,64 @@ def test_what_is_fused_is_one_turn_of_a_loop(tmp_path: Path) -> None:
         made.launch(10 * index, 100, f"void at::native::vectorized_elementwise_kernel<{index % 4}>()")
     (fusion,) = [each for each in report(made, tmp_path).proposals if each.kind == "fusion"]
     assert fusion.saved == 10 * 300_000
+
+
+def test_a_fused_run_reads_what_it_does_not_make(tmp_path: Path) -> None:
+    """f.sigmoid() * c + i.sigmoid() * g.tanh(): 6 kernels read 9 arrays and write 6; fused they read 4 and write 1."""
+    made = Maker()
+    now = 0.0
+    for _ in range(20):
+        for operands in (2, 3, 2, 2, 3, 3):
+            made.launch(
+                now, 50 * operands, f"void vectorized_elementwise_kernel<4, F, std::array<char*, {operands}ul> >"
+            )
+            now += 10
+        now = made.launch(now, 1000, "gemm")
+    (fusion,) = [each for each in report(made, tmp_path).proposals if each.kind == "fusion"]
+    assert fusion.saved == 20 * (15 - 5) * 50_000
+
+
+def test_a_copy_of_a_few_bytes_is_the_wait_for_it() -> None:
+    made = Maker()
+    for index in range(10):
+        made.launch(100 * index, 2)
+        made.copy(100 * index + 20, 60, 50, "DtoH (Device -> Pinned)", 4)
+        made.host("cuda_runtime", "cudaStreamSynchronize", 100 * index + 80, 5, correlation=0)
+    totals = shared_of(made).totals()
+    assert totals[Cause.COPIES] == 10 * 60_000, "the host is in the call that copies"
+    assert totals[Cause.SYNCHRONISATION] == 10 * 5_000
+
+
+LOOP = "import torch\n\nfor each in many:\n    each.add_(1)\n"
+
+
+@pytest.mark.parametrize(("operator", "gain"), [("aten::select", 66.0), ("aten::detach", 16.0)])
+def test_tensors_of_a_list_cost_something_each(operator: str, gain: float, tmp_path: Path) -> None:
+    """100 turns of 10 us, of tensors apart or of parts of one."""
+    (tmp_path / "loop.py").write_text(LOOP, encoding="utf-8")
+    made = Maker()
+    events = []
+    for index in range(101):
+        events.append(LineEvent(10_000 * index, "100/100", Place(str(tmp_path / "loop.py"), 3)))
+        if index < 100:
+            events.append(LineEvent(10_000 * index + 500, "100/100", Place(str(tmp_path / "loop.py"), 4)))
+            made.op(operator, 10 * index + 0.6, 0.3)
+            made.launch(10 * index + 1, 1)
+    trace = replace(torch_trace(made.document(), "made"), lines=tuple(events))
+    (batching,) = [each for each in report_of(trace, tmp_path).proposals if each.kind == "batching"]
+    assert batching.gain == pytest.approx(gain, rel=0.15)
+
+
+def test_long_kernels_of_few_blocks_are_not_to_be_batched(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").write_text(LOOP, encoding="utf-8")
+    made = Maker()
+    events = []
+    for index in range(101):
+        events.append(LineEvent(1_000_000 * index, "100/100", Place(str(tmp_path / "loop.py"), 3)))
+        events.append(LineEvent(1_000_000 * index + 500, "100/100", Place(str(tmp_path / "loop.py"), 4)))
+        made.launch(1000 * index + 1, 900, "persistent gemm", (132, 1, 1))
+    trace = replace(torch_trace(made.document(), "made"), lines=tuple(events))
+    assert "batching" not in kinds(report_of(trace, tmp_path))
 
 
 def test_a_function_of_the_user_is_narrowed_to_the_line_that_waits(tmp_path: Path) -> None:

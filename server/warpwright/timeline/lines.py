@@ -24,16 +24,20 @@ _WAITS = {
     "aten::copy_": "a copy to the host",
 }
 
+_VIEWS = {"aten::select", "aten::unbind", "aten::slice", "aten::narrow", "aten::split", "aten::index", "aten::chunk"}
+
 
 @dataclass(slots=True)
 class LineCost:
     """What one line cost. `idle` is wall time by cause as in `shares`, in nanoseconds, `gpu` the time of the work that
     it gave GPUs; `visits` is how often the program came to it, `operators` how many it called; `waits` are its
-    synchronising calls by what they are, and `waited` the time in them."""
+    synchronising calls by what they are, and `waited` the time in them; `views` of its operators took parts of tensors.
+    """
 
     place: Place
     visits: int = 0
     operators: int = 0
+    views: int = 0
     launches: int = 0
     waits: dict[str, int] = field(default_factory=dict)
     waited: int = 0
@@ -86,6 +90,7 @@ def line_costs(trace: Trace, shared: Shared) -> list[LineCost]:
         found = cost(where.at(op.start)) if shared.start <= op.start < shared.end else None
         if found is not None:
             found.operators += 1
+            found.views += op.name in _VIEWS
     for piece in shared.pieces:
         if piece.cause in (Cause.GPU, Cause.RECORDING):
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -88,7 +88,8 @@ class LineEvent:
 class Trace:
     """`lines` are there where the program was run by `warpwright trace`. `costs` is what recording added, in
     nanoseconds: to an operator, to one that launches, to a line; zeros where nobody measured it. `processors` are those
-    that others left free, and `busy` how many of those that it could have had it kept at work on average."""
+    that others left free, and `busy` how many of those that it could have had it kept at work on average. `recorded`
+    are the times at which the host was at recording, where what recorded wrote them down."""
 
     made_by: str
     ops: tuple[Event, ...] = ()
@@ -102,4 +103,5 @@ class Trace:
     busy: float = 0.0
     costs: tuple[int, int, int] = (0, 0, 0)
     is_python: bool = True
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    recorded: tuple[tuple[int, int], ...] = ()

@@ -32,6 +32,8 @@ _STRUCTS = {"KERNEL": "Kernel", "MEMCPY": "Memcpy", "MEMSET": "Memset", "DEVICE"
 _DIRECTIONS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
 _PAGEABLE = 1
 """CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE."""
+_MOST_GAP = 5000
+"""Nanoseconds between our part in CUPTI's callback and the call itself that are CUPTI's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,8 @@ def _after(trace: Trace, seconds: float) -> Trace:
     )
 
 
-def _compile(cupti: Cupti, library: Path) -> None:
+def recorder_defines(cupti: Cupti) -> list[str]:
+    """What names the structs of this CUPTI for `cupti_trace.cpp`. Raises TraceError."""
     activities = (cupti.header.parent / "cupti_activity.h").read_text(encoding="utf-8", errors="replace")
     defines = []
     for macro, name in _STRUCTS.items():
@@ -140,6 +143,11 @@ def _compile(cupti: Cupti, library: Path) -> None:
         if not versions:
             raise TraceError(f"{cupti.header} is no header of a CUPTI that is known here")
         defines.append(f"-D{macro}=CUpti_Activity{name}{max(versions) or ''}")
+    return defines
+
+
+def _compile(cupti: Cupti, library: Path) -> None:
+    defines = recorder_defines(cupti)
     compiler = shutil.which("g++") or shutil.which("c++") or shutil.which("clang++")
     if compiler is None:
         raise TraceError("there is no C++ compiler (g++), which nvcc needs too")
@@ -188,6 +196,7 @@ def cupti_trace(text: str, name: str) -> Trace:
     calls: list[Call] = []
     activities: list[Activity] = []
     stacks: dict[int, tuple[int, ...]] = {}
+    marks: dict[int, tuple[int, int, int]] = {}
     modules: dict[tuple[int, int, int], str] = {}
     devices: dict[str, None] = {}
     for line in text.splitlines():
@@ -198,8 +207,11 @@ def cupti_trace(text: str, name: str) -> Trace:
                     title, start, end, thread, correlation = rest
                     plain = re.sub(r"_v\d+$|_ptsz$", "", title)
                     calls.append(Call(plain, int(start), int(end), thread, int(correlation)))
-                case "S":
+                case "T":
                     stacks[int(rest[0])] = tuple(map(int, rest[1:]))
+                case "S":
+                    correlation, stack, start, end = map(int, rest)
+                    marks[correlation] = stack, start, end
                 case "D":
                     devices[rest[0]] = None
                 case "M":
@@ -209,20 +221,30 @@ def cupti_trace(text: str, name: str) -> Trace:
         except (ValueError, IndexError):
             continue
     calls.sort(key=lambda each: each.start)
-    places = _places({each for call in calls for each in stacks.get(call.correlation, ())}, modules)
-    lines = []
+    places = _places({each for stack in stacks.values() for each in stack}, modules)
+    kernels = {each.correlation: each.name for each in activities if each.kind is Work.KERNEL}
+    lines, recorded = [], []
     for call in calls:
-        own = (places[each] for each in stacks.get(call.correlation, ()) if each in places)
-        if place := next(own, None):
+        stack, start, end = marks.get(call.correlation, (0, 0, 0))
+        own = (places[each] for each in stacks.get(stack, ()) if each in places)
+        if place := next((each for each in own if not _is_stub(each, kernels.get(call.correlation))), None):
             lines.append(LineEvent(call.start, call.thread, place))
+        if stack:
+            recorded.append((start, max(end, call.start) if call.start - end < _MOST_GAP else end))
     return Trace(
         name,
         calls=tuple(calls),
         activities=tuple(activities),
         lines=tuple(lines),
         devices=tuple(devices),
+        recorded=tuple(recorded),
         is_python=False,
     )
+
+
+def _is_stub(place: Place, kernel: str | None) -> bool:
+    """Whether a frame is what nvcc writes for a kernel, which stands at the kernel's own line."""
+    return place.function.startswith("__device_stub__") or place.function == kernel
 
 
 def _activity(kind: str, fields: Sequence[str]) -> Activity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from warpwright.timeline.shares import Shared
 
 _LEAST = 0.03
 """Of the wall time; below it nothing is proposed."""
+_LEAST_LAUNCHES, _LEAST_LAUNCHES_A_WAIT = 20, 8
+"""For a CUDA graph."""
 _GRAPH_LAUNCH = 1000
 """Nanoseconds between kernels of a CUDA graph."""
 _PINNED_RATE = 24.0
@@ -24,6 +27,14 @@ _MOST_WORKERS = 8
 _SMALL_OPERATOR = 30_000
 """Nanoseconds that an operator takes of which most is the way to it."""
 _FEW_BLOCKS = 132
+_SHORT_KERNEL = 20_000
+"""Nanoseconds: kernels of few blocks that take longer fill the GPU, turn after turn."""
+_LISTED_TENSOR = 500
+"""Nanoseconds that torch._foreach_* takes for each tensor of its lists."""
+_HOST_LAUNCH = 2000
+"""Nanoseconds of host code around a launch that a graph spares; what is more is the program's own."""
+_OPERANDS = re.compile(r"(?:array|Array)<char ?\*, (\d{1,2})")
+"""How many arrays an element-wise kernel of PyTorch reads and writes, in its name."""
 _ELEMENTWISE = ("elementwise", "triton_poi", "fused_dropout", "CatArrayBatchedCopy", "index_elementwise")
 
 
@@ -100,11 +111,14 @@ def _waits(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
 
 
 def _graph(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
-    """All launches replayed: the host's time between kernels goes, and the gap between kernels in a graph comes."""
-    launching = [cost for cost in costs if cost.launches]
+    """All launches replayed that nothing waits for: the host's time between kernels goes, and the gap between kernels in
+    a graph comes."""
+    launching = [cost for cost in costs if cost.launches and not cost.waits]
+    waits = sum(sum(cost.waits.values()) for cost in costs)
     count = sum(cost.launches for cost in launching)
-    idle = sum(cost.idle.get(cause, 0) for cost in launching for cause in (Cause.LAUNCHES, Cause.PYTHON, Cause.HOST))
-    if count >= 20:
+    idle = sum(cost.idle.get(cause, 0) for cost in launching for cause in (Cause.LAUNCHES, Cause.PYTHON))
+    idle += sum(min(cost.idle.get(Cause.HOST, 0), cost.launches * _HOST_LAUNCH) for cost in launching)
+    if count >= max(_LEAST_LAUNCHES, _LEAST_LAUNCHES_A_WAIT * waits):
         yield (
             "CUDA graph",
             f"record the {count} launches as a CUDA graph ({_cures(trace)['graph']})",
@@ -120,23 +134,32 @@ def _batching(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> Iterat
     for each in trace.activities:
         if each.kind is Work.KERNEL:
             work[each.correlation].append(each)
-    small = {key for key, some in work.items() if all(0 < _blocks(each) <= _FEW_BLOCKS for each in some)}
+    small = {key for key, some in work.items() if all(map(_is_small, some))}
     share = len(small) / len(work) if work else 0.0
+    filled = sum(_blocks(each) for key in small for each in work[key]) / max(1, sum(len(work[key]) for key in small))
+    filled = min(1.0, filled / _FEW_BLOCKS)
     for cost in costs:
         turns = _turns(cost, costs)
         if cost.launches >= 32 and share > 0.5 and turns >= 2:
-            left = 1 / turns
-            head = loop_around(cost.place)
-            idle = sum(each.wall for each in costs if each.place in (cost.place, head))
+            loop = [each for each in costs if each.place in (cost.place, loop_around(cost.place))]
+            idle = min(shared.own, sum(each.wall for each in loop))
+            saved = idle * (1 - 1 / turns) + cost.gpu * (1 - max(1 / turns, filled))
+            listed = 0 if any(each.views for each in loop) else _LISTED_TENSOR * cost.visits
             yield (
                 "batching",
                 f"{turns:.0f} turns of this loop launch kernels of few blocks one after the other: stack "
                 "the inputs and launch once (torch.bmm, torch.func.vmap, torch._foreach_*)",
                 (cost.place,),
-                round(min(shared.own, idle + cost.gpu) * (1 - left)),
-                f"kernels of at most {_FEW_BLOCKS} blocks leave most of a GPU idle, so that all iterations at once "
-                "take about as long as one; holds where iterations do not depend on each other",
+                round(min(saved, shared.own * (1 - 1 / turns))) - listed,
+                f"kernels of {_FEW_BLOCKS} blocks fill a GPU, those of fewer leave the rest idle, so that all iterations at "
+                "once take as long as one, or as their blocks do"
+                + (f", and {_LISTED_TENSOR / 1e3:g} us for each tensor of a list" if listed else "")
+                + "; holds where iterations do not depend on each other",
             )
+
+
+def _is_small(kernel: Activity) -> bool:
+    return 0 < _blocks(kernel) <= _FEW_BLOCKS and kernel.end - kernel.start <= _SHORT_KERNEL
 
 
 def _turns(cost: LineCost, costs: Sequence[LineCost]) -> float:
@@ -157,8 +180,7 @@ def _blocks(activity: Activity) -> int:
 def _fusion(trace: Trace, shared: Shared) -> Iterator[_Found]:
     saved = runs = kernels = 0
     for run in (part for whole in _runs(trace, shared) for part in _turns_of(whole)):
-        times = [each.end - each.start for each in run]
-        saved += sum(times) - max(times)
+        saved += round(sum(each.end - each.start for each in run) * (1 - _left_by_fusion(run)))
         runs += 1
         kernels += len(run)
     if runs:
@@ -168,8 +190,15 @@ def _fusion(trace: Trace, shared: Shared) -> Iterator[_Found]:
             "`warpwright formula` writes the kernel)",
             (),
             saved,
-            "each of a run reads and writes the same elements; fused they take about as long as the longest",
+            "fused, a run reads once what it does not make itself and writes one array; its time goes with these",
         )
+
+
+def _left_by_fusion(run: Sequence[Activity]) -> float:
+    """The part of what a run reads and writes that is left where it is one kernel. Each kernel that reads more than one
+    array brings the others in from outside."""
+    operands = [int(found[1]) if (found := _OPERANDS.search(each.name)) else 2 for each in run]
+    return (2 + sum(max(0, each - 2) for each in operands)) / sum(operands)
 
 
 def _turns_of(run: Sequence[Activity]) -> Iterator[Sequence[Activity]]:
@@ -214,7 +243,8 @@ def _pinning(trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: S
     is_new = any(name in device for device in trace.devices for name in _ON_PCIE_5)
     assumed = _PINNED_RATE_5 if is_new else _PINNED_RATE
     rate = sum(each.bytes for each in pinned) / taken if taken else assumed
-    exposed = totals.get(Cause.COPIES, 0) * size // max(1, sum(each.bytes for each in trace.activities))
+    moved = sum(each.bytes for each in trace.activities if shared.start <= each.start < shared.end)
+    exposed = totals.get(Cause.COPIES, 0) * size // max(1, moved)
     left = max(0, round(size / rate) - totals.get(Cause.GPU, 0))
     yield (
         "pinned memory",
@@ -233,7 +263,8 @@ def _loading(trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: S
         for each in sorted(costs, key=lambda cost: -cost.idle.get(Cause.LOADING, 0))[:3]
         if each.idle.get(Cause.LOADING)
     )
-    names = {each.name for each in (*trace.ranges, *trace.ops) if each.name.startswith("enumerate(DataLoader)")}
+    batches = [each for each in (*trace.ranges, *trace.ops) if each.name.startswith("enumerate(DataLoader)")]
+    names = {each.name for each in batches}
     if any("MultiProcessing" in name for name in names):
         yield (
             "more workers",
@@ -253,8 +284,8 @@ def _loading(trace: Trace, shared: Shared, totals: Mapping[Cause, int], costs: S
         "workers",
         f"load in the background: DataLoader(num_workers={workers}, persistent_workers=True)",
         places,
-        loading - max(0, loading // at_once - rest),
-        f"{at_once} load at once while the rest of the program goes on"
+        loading - max(0, loading // at_once - rest) - loading // len(batches),
+        f"{at_once} load at once while the rest of the program goes on, and nothing loads ahead of the first batch"
         + ("" if at_once == workers else ": loading computes, and more processors are not free"),
     )
 
@@ -335,6 +366,13 @@ def _operators(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> Itera
                 "to the GPU",
                 "this line computes on the CPU while the GPU waits: create the tensors on the GPU, or move them first",
                 (cost.place,),
-                cost.wall,
-                "all of the line's time while no GPU worked; an upper bound",
+                cost.wall + _copied_after(cost, costs),
+                "all of the line's time while no GPU worked, and of pageable copies in its loop; an upper bound",
             )
+
+
+def _copied_after(cost: LineCost, costs: Sequence[LineCost]) -> int:
+    """The idle time of copies from pageable memory on other lines of a line's loop: they copy what it made."""
+    loop = loop_around(cost.place) if cost.place.exact else None
+    beside = [each for each in costs if loop and each is not cost and each.pageable and loop_around(each.place) == loop]
+    return sum(each.idle.get(cause, 0) for each in beside for cause in (Cause.COPIES, Cause.SYNCHRONISATION))

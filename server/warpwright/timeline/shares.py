@@ -1,9 +1,10 @@
 """Wall time shared out: each nanosecond of it counts for one cause.
 
-The window is [first, last) of what was recorded, or that of the steps that the program names. A moment counts for
+The window is [first, last) of what was recorded, or that of the steps that the program names, or from cudaProfilerStart
+to cudaProfilerStop where it calls them. A moment counts for
 
 1. *GPU*, where a kernel (or a memset) runs on any GPU;
-2. *copies*, where only copies run on GPUs;
+2. *copies*, where only copies run on GPUs, but for those of under 4 KiB: they are latency, of what the host is at;
 3. else, as GPUs are idle, for what the host is at: *data loading* (in a DataLoader), *launches* (in CUDA's calls that
    launch, and in the operators that call them), *synchronisation* (in calls that wait), *copies* (in calls that copy),
    *set-up* (allocating memory, loading modules), *CPU operators* (in operators that give a GPU nothing), and *Python*
@@ -30,6 +31,7 @@ from warpwright.timeline.model import Activity, Event, Trace, Work
 from warpwright.timeline.places import Whereabouts, reads_files
 
 _HIDDEN_BY_WAITS = (Cause.LAUNCHES, Cause.PYTHON, Cause.HOST)
+_SMALL_COPY = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +82,22 @@ class Shared:
 
 def window(trace: Trace) -> tuple[int, int]:
     """From the first to the last of what was recorded, or of the program's steps where it names them by
-    torch.profiler's `step()` (ProfilerStep#N)."""
+    torch.profiler's `step()` (ProfilerStep#N), or of what it wants profiled (cudaProfilerStart, cudaProfilerStop)."""
     steps: Sequence[Event] = [each for each in trace.ranges if each.name.startswith("ProfilerStep")]
     spans: Iterable[Event | Activity] = steps or (*trace.ops, *trace.calls, *trace.activities, *trace.ranges)
     starts, ends = zip(*((each.start, each.end) for each in spans), strict=True)
-    return min(starts), max(ends)
+    first = min((each.end for each in trace.calls if each.name == "cudaProfilerStart"), default=min(starts))
+    last = max((each.start for each in trace.calls if each.name == "cudaProfilerStop"), default=max(ends))
+    return (first, last) if first < last else (min(starts), max(ends))
 
 
 def shared(trace: Trace) -> Shared:
     """The wall time of a trace that has at least one event."""
     start, end = window(trace)
     kernels = union((each.start, each.end) for each in trace.activities if each.kind is not Work.COPY)
-    copies = union((each.start, each.end) for each in trace.activities if each.kind is Work.COPY)
+    copies = union(
+        (each.start, each.end) for each in trace.activities if each.kind is Work.COPY and not _is_small(each)
+    )
     pieces: list[Piece] = []
     rest = Cause.PYTHON if trace.is_python else Cause.HOST
     ahead = 0
@@ -118,12 +124,17 @@ def shared(trace: Trace) -> Shared:
     return Shared(start, end, tuple(_reading(pieces, Whereabouts(trace))))
 
 
+def _is_small(copy: Activity) -> bool:
+    return 0 < copy.bytes < _SMALL_COPY
+
+
 def _recording(trace: Trace) -> list[tuple[int, int]]:
-    """When the host was at recording: for as long as it takes around each line and behind the start of each operator
-    and call."""
+    """When the host was at recording: as it was written down, else for as long as it takes around each line and behind
+    the start of each operator and call."""
     op, launching, line = trace.costs
     main = main_thread(trace)
-    spans = [(each.time - line // 2, each.time + line // 2) for each in trace.lines if line and each.thread == main]
+    spans = [*trace.recorded]
+    spans += [(each.time - line // 2, each.time + line // 2) for each in trace.lines if line and each.thread == main]
     spans += [(each.start, each.start + op) for each in trace.ops if op]
     spans += [(each.end, each.end + launching - op) for each in trace.calls if launching > op and is_launch(each.name)]
     return union(spans)
