@@ -110,6 +110,24 @@ def test_a_size_of_the_programs_own_that_is_too_large_is_run_in_part_or_named(tm
 
 
 @pytest.mark.slow
+def test_a_size_that_the_text_fixes_is_run_whole_though_it_is_large(tmp_path: Path) -> None:
+    text = """#define N 512
+    __global__ void turn(float* out, const float* in) {
+        int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+        out[x * N + y] = in[y * N + x];
+    }
+    void host(float* out, const float* in) { turn<<<dim3(N / 32, N / 32), dim3(32, 32)>>>(out, in); }
+    """
+    other = "out[y * N + x] = in[x * N + y];"
+    steps = text.replace("out[x * N + y] = in[y * N + x];", other)
+    assert emulation.BUDGET.launch < 40 * 512 * 512, "what a launch takes"
+    assert run_texts(tmp_path, text, steps).status is Status.CORRECT
+    assert run_texts(tmp_path, text, steps.replace("in[x", "in[1 + x")).status is not Status.CORRECT
+    large = run_texts(tmp_path, text.replace("512", "2048"), steps.replace("512", "2048"))
+    assert large.status is Status.NOT_RUN
+    assert "no shape is small enough to emulate" in large.reason
+
+
 def test_another_order_of_a_sum_is_correct_within_what_rounding_moves() -> None:
     text = read_source(SAMPLES / SUMS / "kernel.cu").text()
     body = text[text.index("for (") : text.index("if (threadIdx.x == 0)")]

@@ -81,7 +81,7 @@ def _host_code(unit: Unit) -> Hashable | None:
     Text that parses without an error has the same tree whatever stands in those bodies; for other text the tree is
     part of the answer.
     """
-    if any(_is_device_code(use.span.source, enclosing(use.node, "function_definition")) for use in launch_uses(unit)):
+    if any(is_device_code(use.span.source, enclosing(use.node, "function_definition")) for use in launch_uses(unit)):
         return None
     bodies: dict[str, list[tuple[int, int]]] = {}
     for text in unit.kernels():
@@ -94,7 +94,8 @@ def _host_code(unit: Unit) -> Hashable | None:
     return unit.main.path, unit.extent, unit.supposes, assume.arch, tuple(assume.defines.items()), host, trees
 
 
-def _is_device_code(source: Source, function: Node | None) -> bool:
+def is_device_code(source: Source, function: Node | None) -> bool:
+    """Whether a function is for the device; None is no function."""
     if function is None:
         return False
     body = function.child_by_field_name("body")

@@ -106,9 +106,8 @@ def _asked_of_where(climb: Climb, before: Compiled, after: Compiled) -> str:
     if asked := asked_of_the_compiler(claim.original, claim.candidate):
         return f"for {asked}"
     given, stop = climb.compiled_with, claim.is_cancelled
-    reads = None if climb.torch is not None else climb.allowed
     own = compile_ptx(claim.original, arch=before.arch, flags=given, is_cancelled=stop)
-    other = compile_ptx(claim.candidate, arch=after.arch, flags=given, is_cancelled=stop, reads=reads)
+    other = compile_ptx(claim.candidate, arch=after.arch, flags=given, is_cancelled=stop, reads=climb.reads)
     return asked_at_run_time(own.text, other.text) if own.ok and other.ok else ""
 
 

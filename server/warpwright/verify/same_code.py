@@ -27,13 +27,13 @@ def same_device_code(climb: Climb, lower: Lower) -> bool:
     claim, (before, after) = climb.claim, lower.compiled
     given, stop = climb.compiled_with, claim.is_cancelled
     own = compile_ptx(claim.original, arch=before.arch, flags=given, is_cancelled=stop)
-    other = compile_ptx(claim.candidate, arch=after.arch, flags=given, is_cancelled=stop, reads=climb.allowed)
+    other = compile_ptx(claim.candidate, arch=after.arch, flags=given, is_cancelled=stop, reads=climb.reads)
     if not own.ok or not other.ok:
         return False
     if _code(own.text) == _code(other.text):
         return True
     numbered = _with_lines_of(claim.original, claim.candidate)  # __LINE__, as in assert, is a number of the code
-    again = compile_ptx(numbered, arch=after.arch, flags=given, is_cancelled=stop, reads=climb.allowed)
+    again = compile_ptx(numbered, arch=after.arch, flags=given, is_cancelled=stop, reads=climb.reads)
     return again.ok and _code(own.text) == _code(again.text)
 
 

@@ -147,6 +147,7 @@ class Comparison:
     def _events(self, stop: IsCancelled) -> Iterator[Event]:
         yield {"event": "progress", "text": "Emulating the original at small sizes first", "share": 0.4}
         sized, too_large = self._sized(stop)
+        alone = self._alone(sized, too_large, stop)
         left = self.budget.together
         plan: list[tuple[int, int, tuple[str, ...]]] = []
         largest_first = sorted(sized.items(), key=lambda each: -each[1])
@@ -163,7 +164,7 @@ class Comparison:
         for index, steps in sorted(largest_first, key=lambda e: (e[0] != sure, not self._has_kinds(e[0]), e[1])):
             distributions = self.every if index == whole else self.distributions[index]
             cost = RUNS * steps * len(distributions)
-            if cost > left:
+            if cost > left and index != alone:
                 too_large.append(index)
                 continue
             left -= cost
@@ -337,6 +338,23 @@ class Comparison:
             else:
                 sized[index] = ran.lane_steps
         return sized, too_large
+
+    def _alone(self, sized: dict[int, int], too_large: list[int], stop: IsCancelled) -> int | None:
+        """The shape that is run although it takes more than `Budget.launch`, moved to the others, where these show
+        nothing."""
+        if any(self._elements(index) >= LEAST_ELEMENTS and not self._is_more(index) for index in sized):
+            return None
+        small = (i for i in too_large if self.original.problem.bytes(self.cases[i][0].shape) <= MOST_BYTES)
+        index = min((i for i in small if not self._is_more(i)), key=lambda i: _threads(self.cases[i][0]), default=None)
+        if index is None:
+            return None
+        with suppress(LaunchError):
+            ran = self.run(self.original, index, "normal", 0, stop, most=self.budget.alone)
+            if FaultKind.STEP_LIMIT not in ran.kinds:
+                too_large.remove(index)
+                sized[index] = ran.lane_steps
+                return index
+        return None
 
     def _elements(self, index: int) -> int:
         return sum(self.cases[index][0].counts.values())

@@ -1,0 +1,112 @@
+"""Names that a program uses and nothing declares or defines, as in a file that is compiled with a macro of its
+Makefile, as a part of another, or to be linked with others: nvcc would refuse it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from warpwright.facts.model import Program
+from warpwright.syntax.encoding import decoded
+from warpwright.syntax.nodes import descendants, walk
+from warpwright.syntax.source import Source
+
+_MACRO = re.compile(rb"[A-Z][A-Z0-9_]+")
+_IMPLICIT = "cuda_runtime.h"
+"""What nvcc includes before the text."""
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include(?:_next)?[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_DECLARED = re.compile(
+    rb"\b(?:struct|class|enum|union|typename|using|namespace|concept|typedef)\b([^;{}()=]*)"
+    rb"|\}\s*([\w\s,*]+);"
+    rb"|#[ \t]*define[ \t]+(\w+)"
+    rb"|\benum\b[^;{]*\{([^}]*)\}"
+    rb"|\btypedef\b([^;{}]*);"
+    rb"|(\b[A-Z][A-Z0-9_]+)\s*(?:\[[^;\n]*?\]\s*)*(?:=(?!=)|\{)"
+    rb"|[\w>*&]\s+\**(\b[A-Z][A-Z0-9_]+)\s*(?:\[[^;\n]*?\]\s*)*[;,)>]"
+)
+"""What may declare a type or a name in capitals: more than does."""
+_DEVICE = re.compile(rb"\b__device__\b[^;{}()]*?\b(\w+)[ \t]*\([^;{}]*\)[ \t]*;")
+_MOST_HEADERS = 4000
+
+
+def undeclared_name(program: Program, folders: tuple[Path, ...]) -> str:
+    """The first type, or name in capitals, that neither the program's files nor the headers that it includes say, as
+    `BINS (a.cu:12)`; "" for none. `folders` are those of headers."""
+    sources = program.sources.values()
+    known = {each.encode() for each in program.assume.defines} | {
+        word for source in sources for found in _DECLARED.finditer(source.code) for part in found.groups() if part
+        for word in _WORD.findall(part)
+    }  # fmt: skip
+    used: dict[bytes, tuple[Source, int]] = {}
+    for source in sources:
+        for name, at in _used(source):
+            if name not in known:
+                used.setdefault(name, (source, at))
+    if not used:
+        return ""
+    roots = (_IMPLICIT, *(name for _, name in program.unread_includes))
+    left = set(used)
+    for header in _closure(tuple(dict.fromkeys(roots)), folders):
+        left -= _words(header)
+        if not left:
+            return ""
+    name, (source, at) = next(each for each in used.items() if each[0] in left)
+    return f"{decoded(name)} ({source.path}:{source.position(at)[0]})"
+
+
+def undefined_function(program: Program) -> str:
+    """The first function of the device that is declared, called and not defined, as `reduce (a.cu:3)`; "" for none."""
+    for source in program.sources.values():
+        for found in _DEVICE.finditer(source.code):
+            name = found[1]
+            defined = re.compile(rb"\b%s\s*\([^;{}]*\)[^;{}]*\{" % name)
+            called = re.compile(rb"\b%s\s*\(" % name)
+            if any(defined.search(each.code) for each in program.sources.values()):
+                continue
+            if sum(len(called.findall(each.code)) for each in program.sources.values()) > 1:
+                return f"{decoded(name)} ({source.path}:{source.position(found.start())[0]})"
+    return ""
+
+
+def _used(source: Source) -> Iterator[tuple[bytes, int]]:
+    """Types and names in capitals that stand in code without a scope before them; `nx` of `dim3 grid(nx);`, which reads
+    like a type, is none."""
+    values = {source.code[node.start_byte : node.end_byte] for node in descendants(source.root, "identifier")}
+    for node in walk(source.root):
+        if node.type not in ("type_identifier", "identifier") or node.parent is None:
+            continue
+        if node.parent.type == "qualified_identifier" or node.parent.type.startswith("preproc"):
+            continue
+        name = source.code[node.start_byte : node.end_byte]
+        is_type = node.type == "type_identifier" and name not in values and not name.startswith(b"_")
+        if is_type or _MACRO.fullmatch(name):
+            yield name, node.start_byte
+
+
+@lru_cache(maxsize=8)
+def _closure(roots: tuple[str, ...], folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The headers of those names, and all that they include."""
+    found: dict[Path, None] = {}
+    pending = [path for name in roots if (path := _resolved(name, folders)) is not None]
+    while pending and len(found) < _MOST_HEADERS:
+        header = pending.pop()
+        if header in found:
+            continue
+        found[header] = None
+        for name in _INCLUDE.findall(header.read_bytes()):
+            path = _resolved(decoded(name), (header.parent, *folders))
+            if path is not None and path not in found:
+                pending.append(path)
+    return tuple(found)
+
+
+def _resolved(name: str, folders: tuple[Path, ...]) -> Path | None:
+    return next((path for folder in folders if (path := folder / name).is_file()), None)
+
+
+@lru_cache(maxsize=_MOST_HEADERS)
+def _words(header: Path) -> frozenset[bytes]:
+    return frozenset(_WORD.findall(header.read_bytes()))
