@@ -57,8 +57,22 @@ def judge(worker: Worker, prompt: Prompt, answer: str) -> Verdict:
         return Verdict("limits", f"The formula {error}.")
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A formula that is what a prompt asks for, and which of its inputs stand for which."""
+
+    formula: Formula
+    assignment: Assignment
+
+
 def judged(prompt: Prompt, answer: str) -> Verdict:
     """As `judge`, in this process and without limits."""
+    found = right_answer(prompt, answer)
+    return Verdict("right") if isinstance(found, Answer) else found
+
+
+def right_answer(prompt: Prompt, answer: str) -> Answer | Verdict:
+    """The answer as it is right, or what is wrong with it; in this process and without limits."""
     formula = read_formula(answer)
     if isinstance(formula, str):
         return Verdict("no formula", formula)
@@ -77,7 +91,7 @@ def judged(prompt: Prompt, answer: str) -> Verdict:
     for assignment in islice(fitting, MOST_ASSIGNMENTS):
         verdict = _evaluated(formula, orders, reference, assignment, cases)
         if verdict.right:
-            return verdict
+            return Answer(formula, assignment)
         verdicts.append(verdict)
     other = Verdict("inputs", "The formula's inputs are not those that are asked for.")
     return max(verdicts, key=lambda each: _HOW_FAR.index(each.kind), default=other)
@@ -198,7 +212,8 @@ class Bound:
     sizes: Mapping[str, int]
 
 
-def _bound(formula: Formula, assignment: Assignment, case: Case) -> Bound | Verdict:
+def bound_to(formula: Formula, assignment: Assignment, case: Case) -> Bound | Verdict:
+    """The formula's own arrays, numbers and sizes of a case, or why they do not fit."""
     arrays: dict[str, Array] = {}
     for array, (source, groups) in assignment.arrays.items():
         values = case.values[source.name]
@@ -255,7 +270,7 @@ def _fits(
     verdicts: list[Verdict],
 ) -> bool:
     """Whether shapes agree; said for the reason where they do not."""
-    bound = _bound(formula, assignment, case)
+    bound = bound_to(formula, assignment, case)
     if isinstance(bound, Verdict):
         verdicts.append(bound)
         return False
@@ -294,7 +309,7 @@ def _evaluated(
 ) -> Verdict:
     for case in cases:
         where = ", ".join(f"{name} = {value}" for name, value in case.sizes.items()) or "its sizes"
-        bound = _bound(formula, assignment, case)
+        bound = bound_to(formula, assignment, case)
         if isinstance(bound, Verdict):
             return bound
         try:

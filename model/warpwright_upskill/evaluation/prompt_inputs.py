@@ -81,22 +81,23 @@ def input_of(name: str, text: str) -> Input:
 def _number(text: str) -> ast.expr:
     try:
         node = ast.parse(text.strip(), mode="eval").body
-        _value(node, dict.fromkeys((each.id for each in ast.walk(node) if isinstance(each, ast.Name)), 1))
+        value_at(node, dict.fromkeys((each.id for each in ast.walk(node) if isinstance(each, ast.Name)), 1))
     except (SyntaxError, ValueError, ZeroDivisionError):
         raise InputError(f"{text!r} is no sum or product of sizes and numbers") from None
     return node
 
 
-def _value(node: ast.expr, sizes: Mapping[str, int]) -> float:
+def value_at(node: ast.expr, sizes: Mapping[str, int]) -> float:
+    """An extent or a bound as it is written, at sizes. Raises InputError for what is no sum or product."""
     match node:
         case ast.Constant(value=int() | float() as value):
             return value
         case ast.Name(id=name):
             return sizes[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, sizes)
+            return -value_at(operand, sizes)
         case ast.BinOp(left=left, op=op, right=right):
-            one, other = _value(left, sizes), _value(right, sizes)
+            one, other = value_at(left, sizes), value_at(right, sizes)
             match op:
                 case ast.Add():
                     return one + other
@@ -140,7 +141,7 @@ def values_of(inputs: Sequence[Input], sizes: Mapping[str, int], seed: int) -> d
 
 
 def _drawn(random: np.random.Generator, made: Input, sizes: Mapping[str, int]) -> Array:
-    shape = tuple(int(_value(each, sizes)) for each in made.extents or ())
+    shape = tuple(int(value_at(each, sizes)) for each in made.extents or ())
     if min(shape, default=1) < 0:
         raise InputError(f"{made.name} has the shape {shape}")
     match made.kind.kind:
@@ -167,7 +168,7 @@ def _whole(random: np.random.Generator, made: Input, shape: tuple[int, ...], siz
     low, high = _ends(made, sizes)
     if made.order == "offsets":
         assert made.last is not None
-        last = int(_value(made.last, sizes))
+        last = int(value_at(made.last, sizes))
         inside = np.sort(random.integers(0, last, max(shape[0] - 2, 0), endpoint=True))
         return np.concatenate([[0], inside, [last]])[: shape[0]]
     least, most = made.kind.bounds
@@ -184,7 +185,7 @@ def _whole(random: np.random.Generator, made: Input, shape: tuple[int, ...], siz
 def _ends(made: Input, sizes: Mapping[str, int]) -> tuple[float | None, float | None]:
     """The least and the greatest value. From a bound that is left out whole numbers stay 1 away, others a twentieth of
     the room that there is."""
-    bounds = {each.sign: _value(each.value, sizes) for each in made.bounds}
+    bounds = {each.sign: value_at(each.value, sizes) for each in made.bounds}
     lows = [value for sign, value in bounds.items() if sign.startswith(">")]
     highs = [value for sign, value in bounds.items() if sign.startswith("<")]
     low, high = max(lows, default=None), min(highs, default=None)

@@ -82,13 +82,13 @@ def passes(batch: Sequence[Row], tokens_at_once: int) -> list[Batch]:
 
 
 def learning_rate_at(step: int, steps: int, config: Config) -> float:
-    """Linear warm-up over the first `warmup` of the steps, then half a cosine down to a tenth.
+    """Linear warm-up over the first `warmup` of the steps, then half a cosine down to nothing.
 
     >>> [round(learning_rate_at(s, 10, Config(learning_rate=1.0)), 3) for s in (0, 1, 9)]
-    [1.0, 1.0, 0.127]
+    [1.0, 1.0, 0.03]
     """
     warm = max(1, round(steps * config.warmup))
     if step < warm:
         return config.learning_rate * (step + 1) / warm
     done = (step - warm) / max(1, steps - warm)
-    return config.learning_rate * (0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2)
+    return config.learning_rate * (1 + math.cos(math.pi * done)) / 2
