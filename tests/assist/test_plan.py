@@ -28,7 +28,7 @@ from warpwright.progress import CancelledError
 from warpwright.rewrites.registry import all_rewrites, applicable
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
-from warpwright.syntax.source import read_source
+from warpwright.syntax.source import Source, read_source
 
 SAMPLE = Path(__file__).parents[2] / "csrc_samples" / "memory" / "transpose_tiled" / "kernel.cu"
 
@@ -89,6 +89,19 @@ def test_the_question_has_the_numbers(transpose: tuple[Kernel, list[Finding]]) -
     assert findings[0].span.text in prompt
     assert "__shared__" in prompt
     assert prompt.endswith("# Plan to make the kernel run faster\n")
+
+
+def test_each_rewrite_of_the_question_has_what_its_text_counts_less() -> None:
+    text = b"""__global__ void flip(const float *in, float *out, int n) {
+  int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
+  if (c < n && r < n) out[c * n + r] = in[r * n + c];
+}
+void call(const float *in, float *out) { flip<<<dim3(32, 32), dim3(32, 32)>>>(in, out, 1024); }
+"""
+    kernel = analyze(Source("flip.cu", text)).defined_kernels[0]
+    asked = dict(plan_question(kernel, [], applicable(kernel, "speed"), "speed").rewrites)
+    assert "Global memory: 4.5 times fewer sectors" in asked["stage-transpose-in-shared"]
+    assert "fewer" not in asked["add-restrict"]
 
 
 def test_a_users_text_cannot_pose_as_ours() -> None:

@@ -178,7 +178,7 @@ def plan_of(planned: Planned, seed: str) -> Example | Rejected:
     asked = plan_question(kernel, findings, choices, GOAL)
     best = steps[chosen[0]]
     candidate = best.apply()
-    after = analyze(candidate).kernel(kernel.name)
+    after = analyze(candidate).kernel(best.beside or kernel.name)
     example = Example(
         task=PLAN,
         problem=f"Make the kernel {kernel.name} run faster.",

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from warpwright.assist.counted import counted_changes
 from warpwright.assist.engine import CompletionRequest, Engine, EngineError
 from warpwright.assist.prompts import (
     ANALYSIS_CHARACTERS,
@@ -20,6 +21,7 @@ from warpwright.assist.prompts import (
     plan_grammar,
     plan_prompt,
 )
+from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel
 from warpwright.progress import CancelledError, IsCancelled, never_cancelled
 from warpwright.rewrites.base import Rewrite
@@ -90,13 +92,19 @@ def make_plan(
 def plan_question(
     kernel: Kernel, findings: Sequence[Finding], candidates: Sequence[Rewrite], goal: str
 ) -> PlanQuestion:
-    """What the model is told of a kernel: its text, its findings with their numbers, the rewrites that apply."""
+    """What the model is told of a kernel: its text, its findings with their numbers, the rewrites that apply, each with
+    what the counts of its text differ in."""
     said = tuple(
         f"{finding.rule} at `{one_line(finding.span.text)[:LONGEST_PLACE]}`: {finding.headline[:LONGEST_MESSAGE]}"
         for finding in findings[:MAX_FINDINGS]
     )
-    titles = {candidate.rewrite: candidate.title for candidate in candidates}
+    titles = {each.rewrite: ". ".join([each.title, *_changes(kernel, each)]) for each in candidates}
     return PlanQuestion(goal, kernel.span.text, said, tuple(titles.items()))
+
+
+def _changes(kernel: Kernel, candidate: Rewrite) -> list[str]:
+    after = analyze(candidate.apply()).kernel(candidate.beside or kernel.name) if candidate.edits else None
+    return [each.removesuffix(".") for each in counted_changes(kernel, after)] if after is not None else []
 
 
 def parse_plan(raw: str, names: Sequence[str]) -> Plan:
