@@ -97,13 +97,17 @@ def test_a_launch_in_device_code(function: str, refused: bool) -> None:
     [
         ("__device__ int bins[BINS];\n", "Nothing declares BINS (a.cu:1), "),
         ("#define BINS 4\n__device__ int bins[BINS];\n", ""),
+        ("enum Size { LESS, BINS };\n__device__ int bins[BINS];\n", ""),
+        ("typedef void (*Call)(int);\nvoid f(Call call);\n", ""),
         ("enum { BINS = 4 };\n__device__ int bins[BINS];\n", ""),
         ("template <int BINS> __device__ int bins() { return BINS; }\n", ""),
+        ("__device__ int f() { return FIXME; }\n", "Nothing declares FIXME (a.cu:1), "),
         ("void f(State *state);\n", "Nothing declares State (a.cu:1), "),
         ("typedef struct { int x; } State;\nvoid f(State *state);\n", ""),
         ("template <typename State> void f(State *state);\n", ""),
         ("#include <cfloat>\n__device__ float most() { return FLT_MAX; }\n", ""),
         ("#include <cstdio>\nvoid f(FILE *file, float4 x, cudaError_t y, uint32_t z);\n", ""),
+        ("float LIMIT(float x);\nfloat f() { return LIMIT(1); }\n", ""),
         ("void f(int nx) { dim3 grid(nx); }\n", ""),
         ("#ifdef DEBUG\nState state;\n#endif\n", ""),
         (

@@ -17,15 +17,15 @@ _MACRO = re.compile(rb"[A-Z][A-Z0-9_]+")
 _IMPLICIT = "cuda_runtime.h"
 """What nvcc includes before the text."""
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include(?:_next)?[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
+_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _DECLARED = re.compile(
-    rb"\b(?:struct|class|enum|union|typename|using|namespace|concept|typedef)\b([^;{}()=]*)"
+    rb"\benum\b([^;{}]*(?:\{[^}]*\})?)"
+    rb"|\btypedef\b([^;{}]*)"
+    rb"|\b(?:struct|class|union|typename|using|namespace|concept)\b([^;{}()=]*)"
     rb"|\}\s*([\w\s,*]+);"
     rb"|#[ \t]*define[ \t]+(\w+)"
-    rb"|\benum\b[^;{]*\{([^}]*)\}"
-    rb"|\btypedef\b([^;{}]*);"
     rb"|(\b[A-Z][A-Z0-9_]+)\s*(?:\[[^;\n]*?\]\s*)*(?:=(?!=)|\{)"
-    rb"|[\w>*&]\s+\**(\b[A-Z][A-Z0-9_]+)\s*(?:\[[^;\n]*?\]\s*)*[;,)>]"
 )
 """What may declare a type or a name in capitals: more than does."""
 _DEVICE = re.compile(rb"\b__device__\b[^;{}()]*?\b(\w+)[ \t]*\([^;{}]*\)[ \t]*;")
@@ -40,6 +40,7 @@ def undeclared_name(program: Program, folders: tuple[Path, ...]) -> str:
         word for source in sources for found in _DECLARED.finditer(source.code) for part in found.groups() if part
         for word in _WORD.findall(part)
     }  # fmt: skip
+    known |= {name for source in sources for name in _declarators(source)}
     used: dict[bytes, tuple[Source, int]] = {}
     for source in sources:
         for name, at in _used(source):
@@ -69,6 +70,14 @@ def undefined_function(program: Program) -> str:
             if sum(len(called.findall(each.code)) for each in program.sources.values()) > 1:
                 return f"{decoded(name)} ({source.path}:{source.position(found.start())[0]})"
     return ""
+
+
+def _declarators(source: Source) -> Iterator[bytes]:
+    """The names of variables, parameters and functions that it declares, or may declare where it does not parse."""
+    for node in descendants(source.root, "identifier", "field_identifier"):
+        parent = node.parent
+        if parent is not None and (parent.type == "ERROR" or parent.child_by_field_name("declarator") == node):
+            yield source.code[node.start_byte : node.end_byte]
 
 
 def _used(source: Source) -> Iterator[tuple[bytes, int]]:
@@ -109,4 +118,4 @@ def _resolved(name: str, folders: tuple[Path, ...]) -> Path | None:
 
 @lru_cache(maxsize=_MOST_HEADERS)
 def _words(header: Path) -> frozenset[bytes]:
-    return frozenset(_WORD.findall(header.read_bytes()))
+    return frozenset(_WORD.findall(_COMMENT.sub(b" ", header.read_bytes())))

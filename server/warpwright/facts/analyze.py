@@ -106,7 +106,7 @@ def _program(
             found = include(from_path, name)
             return edited if found is not None and found.path == edited.path else found
 
-        return _program(edited if edited.path == source.path else source, read, assume, None, name)
+        return _program(edited if edited.path == source.path else source, read, assume, cache, name)
 
     has_main = "main" in unit.functions
     kernels = [

@@ -67,6 +67,10 @@ class KernelCache:
                 self.kernels.popitem(last=False)
 
 
+KEPT = KernelCache()
+"""Of a process in which the same texts are analysed for one purpose after another: to be fixed, and to be verified."""
+
+
 def _signature(function: FunctionText) -> tuple[str, str]:
     """What stays of a kernel while its body is edited: its file and its head."""
     source, body = function.source, function.node.child_by_field_name("body")
