@@ -45,10 +45,12 @@ def torch_headers(source: Source) -> list[str]:
 
 
 def message_headers(source: Source) -> list[str]:
-    """The includes that `fprintf` and `exit` need, where the file does not have them."""
+    """The includes that `fprintf` and `exit` need, where the file does not have them; by their C names where
+    it has such headers and none of C++."""
     text = source.code_text()
+    of_c = re.search(r"#\s*include\s*<\w+\.h>", text) and not re.search(r"#\s*include\s*<\w+>", text)
     return [
-        f"#include <{names[0]}>"
+        f"#include <{names[1] if of_c else names[0]}>"
         for names in (("cstdio", "stdio.h"), ("cstdlib", "stdlib.h"))
         if not re.search(rf"#\s*include\s*[<\"](?:{'|'.join(map(re.escape, names))})[>\"]", text)
     ]
