@@ -193,43 +193,48 @@ void run_rows_of_warps(const int *host_starts, const float *host) {
   rows_of_warps<<<32, 64>>>(y, starts, values, 64);
 }
 
-// wrong (barriers): a macro sends threads away that the group waits for
-#define LEAVE_UNLESS(condition) \
-  do {                          \
-    if (!(condition)) return;   \
-  } while (0)
+// wrong (barriers): the loop that a macro opens ends earlier for the last threads, and the group waits in it
+#define FOR_OWN(i, n) for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += gridDim.x * blockDim.x)
 __global__ void smoothed(float *out, const float *in, int n) {
   __shared__ float s[256];
   cg::thread_block block = cg::this_thread_block();
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  LEAVE_UNLESS(i < n);
-  s[threadIdx.x] = in[i];
+  float sum = 0.0f;
+  FOR_OWN(i, n) {
+    s[threadIdx.x] = in[i];
+    cg::sync(block);
+    sum += s[threadIdx.x] + s[threadIdx.x ^ 1];
+    cg::sync(block);
+  }
+  s[threadIdx.x] = sum;
   cg::sync(block);
-  out[i] = s[threadIdx.x] + s[threadIdx.x ^ 1];
+  out[blockIdx.x * 256 + threadIdx.x] = s[255 - threadIdx.x];
 }
 void run_smoothed(const float *host) {
   float *in = on_device(host, 1000), *out;
-  cudaMalloc(&out, 1000 * sizeof(float));
-  smoothed<<<4, 256>>>(out, in, 1000);
+  cudaMalloc(&out, 512 * sizeof(float));
+  smoothed<<<2, 256>>>(out, in, 1000);
 }
 
-// right: they stay
-#define STORE_IF(condition, where, what) \
-  do {                                   \
-    if (condition) (where) = (what);     \
-  } while (0)
+// right: all threads of a block make its turns
+#define FOR_BLOCKS(first, n) for (int first = blockIdx.x * blockDim.x; first < (n); first += gridDim.x * blockDim.x)
 __global__ void smoothed_by_all(float *out, const float *in, int n) {
   __shared__ float s[256];
   cg::thread_block block = cg::this_thread_block();
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  s[threadIdx.x] = i < n ? in[i] : 0.0f;
+  float sum = 0.0f;
+  FOR_BLOCKS(first, n) {
+    s[threadIdx.x] = first + threadIdx.x < n ? in[first + threadIdx.x] : 0.0f;
+    cg::sync(block);
+    sum += s[threadIdx.x] + s[threadIdx.x ^ 1];
+    cg::sync(block);
+  }
+  s[threadIdx.x] = sum;
   cg::sync(block);
-  STORE_IF(i < n, out[i], s[threadIdx.x] + s[threadIdx.x ^ 1]);
+  out[blockIdx.x * 256 + threadIdx.x] = s[255 - threadIdx.x];
 }
 void run_smoothed_by_all(const float *host) {
   float *in = on_device(host, 1000), *out;
-  cudaMalloc(&out, 1000 * sizeof(float));
-  smoothed_by_all<<<4, 256>>>(out, in, 1000);
+  cudaMalloc(&out, 512 * sizeof(float));
+  smoothed_by_all<<<2, 256>>>(out, in, 1000);
 }
 
 // wrong (barriers): a barrier in shared memory waits for the block, and half of it arrives
@@ -304,7 +309,7 @@ void run_flag_before_barrier(const float *host) {
   flag_before_barrier<<<1, 64>>>(out, in);
 }
 
-// wrong (barriers): threads beyond the volume leave before the barrier of the slices
+// wrong (barriers): threads beyond the volume do not come to the barriers of the slices
 struct Volume {
   float *cells;
   int3 size;
@@ -312,15 +317,16 @@ struct Volume {
 __global__ void slices(Volume v, float *out) {
   __shared__ float s[8][32];
   int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
-  if (x >= v.size.x || y >= v.size.y) return;
-  float sum = 0.0f;
-  for (int z = 0; z < v.size.z; ++z) {
-    s[threadIdx.y][threadIdx.x] = v.cells[(z * v.size.y + y) * v.size.x + x];
-    __syncthreads();
-    sum += s[threadIdx.y][threadIdx.x ^ 1];
-    __syncthreads();
+  if (x < v.size.x && y < v.size.y) {
+    float sum = 0.0f;
+    for (int z = 0; z < v.size.z; ++z) {
+      s[threadIdx.y][threadIdx.x] = v.cells[(z * v.size.y + y) * v.size.x + x];
+      __syncthreads();
+      sum += s[threadIdx.y][threadIdx.x ^ 1];
+      __syncthreads();
+    }
+    out[y * v.size.x + x] = sum;
   }
-  out[y * v.size.x + x] = sum;
 }
 void run_slices(const float *host) {
   Volume v{on_device(host, 40 * 20 * 5), make_int3(40, 20, 5)};
