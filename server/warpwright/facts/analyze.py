@@ -24,6 +24,7 @@ from warpwright.facts.model import (
     Branch,
     Callee,
     Dim3,
+    DoubtfulWait,
     Kernel,
     Launch,
     Parameter,
@@ -184,6 +185,7 @@ def _interpreted(
     accesses: list[Access] = []
     branches: dict[tuple[str, int, int], Branch] = {}
     barriers: dict[tuple[str, int], Barrier] = {}
+    doubtful: dict[tuple[str, int, int], DoubtfulWait] = {}
     certain: list[Traced] = []
     function: ir.Function | None = None
     incomplete: list[str] = []
@@ -224,6 +226,7 @@ def _interpreted(
         found = recorder.barrier_facts()
         if recorder.barriers_are_bounded:
             found += _uneven_barriers(unit, text, function, index, uneven(False))
+        doubtful = {**recorder.doubtful_waits, **doubtful}
         for barrier in found:
             seen = barriers.get((barrier.span.path, barrier.span.start))
             if seen is None or (barrier.divergent and not seen.divergent):
@@ -254,6 +257,7 @@ def _interpreted(
         races=tuple(race for each in certain for race in each.races),
         outside=tuple(access for each in certain for access in each.outside),
         missed_waits=tuple(wait for each in certain for wait in each.missed_waits),
+        doubtful_waits=tuple(doubtful.values()),
         unwritten=tuple(read for each in certain for read in each.unwritten),
         promotions=_by_place(body_facts.promotions),
         divisions=_by_place(body_facts.divisions),

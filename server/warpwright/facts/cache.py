@@ -200,4 +200,9 @@ def _placed(kernel: Kernel, move: Callable[[Span], Span]) -> Kernel:
             replace(b, span=move(b.span), condition=move(b.condition) if b.condition is not None else None)
             for b in kernel.barriers
         ),
+        races=tuple(replace(r, write=move(r.write), other=move(r.other)) for r in kernel.races),
+        outside=tuple(replace(o, span=move(o.span)) for o in kernel.outside),
+        missed_waits=tuple(replace(w, span=move(w.span)) for w in kernel.missed_waits),
+        doubtful_waits=tuple(replace(w, span=move(w.span), condition=move(w.condition)) for w in kernel.doubtful_waits),
+        unwritten=tuple(replace(u, span=move(u.span)) for u in kernel.unwritten),
     )

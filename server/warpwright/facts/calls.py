@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from warpwright.facts import ir
 from warpwright.facts.addressing import pointer_to_local
+from warpwright.facts.barrier_objects import barrier_method
 from warpwright.facts.callees import fit, special_arguments, visible
 from warpwright.facts.evaluate import Evaluator
 from warpwright.facts.intrinsics import call_intrinsic, group_method
@@ -71,6 +72,8 @@ class Caller(Evaluator):
             if method is not None:
                 objects = [node.target] if takes_this(method) else []
                 return self._inline(node, method, [*objects, *node.arguments], mask, None, returned)
+            if barrier_method(self, node, self.place(node.target, mask), mask):
+                return unknown()
             target = self.any_value(node.target, mask)
             if isinstance(target, Group):
                 return group_method(self, target, node, mask)

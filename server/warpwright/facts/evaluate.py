@@ -44,7 +44,6 @@ from warpwright.facts.values import (
     soft,
     unknown,
 )
-from warpwright.facts.waits import NAMED_BARRIER
 from warpwright.facts.warp_memory import WarpMemory
 from warpwright.syntax.source import Span
 
@@ -279,13 +278,10 @@ def _lambda(node: ir.Lambda) -> ValueCode:
 def _opaque(node: ir.Opaque) -> ValueCode:
     parts = [value_code(part) for part in node.parts]
     is_assembly = node.is_assembly
-    named = NAMED_BARRIER.search(node.span.text) if is_assembly else None
 
     def evaluate(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
-        if named is not None:
-            run.recorder.arrives(node.span, named["name"], int(named["threads"]), mask, run.warp.position)
-        elif is_assembly:
+        if is_assembly:
             run.recorder.intervals.parted = True
         values = [part(run, mask) for part in parts]
         return opaque(UNKNOWN_TYPE, *values) if values else unknown()

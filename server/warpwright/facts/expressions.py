@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tree_sitter import Node
 
 from warpwright.facts import ir
+from warpwright.facts.assembly import barrier_call
 from warpwright.facts.constants import LIMITS, number, substitute
 from warpwright.facts.declarations import Scope
 from warpwright.facts.operators import OperatorReader
@@ -25,7 +26,7 @@ from warpwright.facts.types import (
     UNKNOWN_TYPE,
     CType,
 )
-from warpwright.syntax.nodes import by_reference, launch_configuration, uncommented
+from warpwright.syntax.nodes import by_reference, descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Span
 
 SPECIALS = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
@@ -59,9 +60,20 @@ class ExpressionReader(OperatorReader):
             self.depth -= 1
 
     def opaque(self, node: Node) -> ir.Expr:
-        if self.depth > 400 or node.type in _ASM:
-            return ir.Opaque(self.span(node), [], is_assembly=node.type in _ASM)
+        if node.type in _ASM:
+            return self._assembly(node)
+        if self.depth > 400:
+            return ir.Opaque(self.span(node), [])
         return ir.Opaque(self.span(node), [self.expression(c) for c in node.named_children if c.type != "comment"])
+
+    def _assembly(self, node: Node) -> ir.Expr:
+        code = node.child_by_field_name("assembly_code") or node
+        text = "".join(self.source.node_text(part) for part in descendants(code, "string_content", "escape_sequence"))
+        values = [part.child_by_field_name("value") for part in descendants(node, "gnu_asm_input_operand")]
+        outputs = any(True for _ in descendants(node, "gnu_asm_output_operand"))
+        operands = [self.expression(value) for value in values] if not outputs else []
+        called = barrier_call(self.span(node), text, operands)
+        return called or ir.Opaque(self.span(node), [], is_assembly=True)
 
     def _number(self, node: Node) -> ir.Expr:
         return number(self.source.node_code(node), self.span(node))

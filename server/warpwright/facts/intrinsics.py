@@ -10,9 +10,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpwright.facts import ir
+from warpwright.facts.assembly import BAR_ARRIVE, BAR_SYNC, CLUSTER_ARRIVE
+from warpwright.facts.barrier_objects import set_up
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.lanes import Number, each, lanes, pairwise, simplify
 from warpwright.facts.mathematics import computed
+from warpwright.facts.meetings import Step
 from warpwright.facts.model import WARP, AccessKind
 from warpwright.facts.places import truth
 from warpwright.facts.predication import NEVER, OPERATION
@@ -32,6 +35,7 @@ from warpwright.facts.values import (
     DATA,
     EXACT,
     FULL,
+    UNKNOWN,
     AnyValue,
     Group,
     StructValue,
@@ -41,17 +45,18 @@ from warpwright.facts.values import (
     soft,
     unknown,
 )
-from warpwright.facts.waits import GRID
+from warpwright.facts.waits import CLUSTER, COALESCED, GRID
 
 if TYPE_CHECKING:
     from warpwright.facts.evaluate import Evaluator
+    from warpwright.facts.position import Guard
 
-_BLOCK_BARRIERS = {"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__barrier_sync"}
+_BLOCK_BARRIERS = {"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or"}
 _LOADS = {"__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"}
 _STORES = {"__stwb", "__stcg", "__stcs", "__stwt"}
 _SHUFFLE = re.compile(r"__shfl(_up|_down|_xor)?(_sync)?$")
 _VOTE = re.compile(r"__(all|any|uni|ballot|activemask)(?:_sync)?$")
-_KIND = re.compile(r"(?<=__shfl)_(?:up|down|xor)(?=_sync)")
+_KIND = re.compile(r"(?<=__shfl)_(?:up|down|xor)(?=_sync|$)")
 """Shuffles wait for shuffles of every kind."""
 _UNIFORM_VOTES = re.compile(r"__(all|any|uni|ballot)(_sync)?$|__activemask$|__reduce_\w+_sync$|__match_all_sync$")
 
@@ -72,6 +77,8 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     if _SHUFFLE.match(name):
         return _shuffle(run, node, mask)
     arguments = [run.any_value(a, mask) for a in node.arguments]
+    if name == "init" and set_up(run, arguments):
+        return unknown()
     if _UNIFORM_VOTES.match(name):
         _lanes_wait(run, node, arguments[0] if name.endswith("_sync") and arguments else None, mask)
         return _vote(run, name, arguments, mask)
@@ -216,11 +223,13 @@ def _atomic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     return unknown(kind, DATA, True)
 
 
-def _shuffle(run: Evaluator, node: ir.Call, mask: int, tile: int = WARP) -> AnyValue:
+def _shuffle(run: Evaluator, node: ir.Call, mask: int, tile: int = WARP, named: AnyValue | None = None) -> AnyValue:
     """The value of another lane, for which those of a tile wait. Lanes are read as they stand; a width below 32 makes
     segments."""
     arguments = [run.any_value(a, mask) for a in node.arguments]
-    _lanes_wait(run, node, arguments[0] if node.name.endswith("_sync") and arguments else None, mask, tile)
+    if node.name.endswith("_sync") and arguments:
+        named = arguments[0]
+    _lanes_wait(run, node, named, mask, tile)
     if node.name.endswith("_sync"):
         arguments = arguments[1:]
     if len(arguments) < 2 or not isinstance(arguments[0], Value) or not isinstance(arguments[1], Value):
@@ -230,7 +239,8 @@ def _shuffle(run: Evaluator, node: ir.Call, mask: int, tile: int = WARP) -> AnyV
         return value
     width = arguments[2].data if len(arguments) > 2 and isinstance(arguments[2], Value) else WARP
     if value.data is None or not other.decided or not isinstance(width, int) or width not in (2, 4, 8, 16, 32):
-        return unknown(value.type, max(value.basis, other.basis, DATA), True)
+        one_lane = node.name.removesuffix("_sync") == "__shfl" and other.uniform and width == WARP
+        return soft(value.type, True) if one_lane else unknown(value.type, UNKNOWN, True)  # it may be the same in all
     have, moves = lanes(value.data), lanes(other.data)
     out: list[Number | None] = []
     for lane in range(WARP):
@@ -246,9 +256,33 @@ def _barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
     run.cost += NEVER
     run.recorder.flush()
     alive = run.warp.mask & ~run.kernel_frame.returned
-    parted = next((loop.parted for loop in run.loops if loop.parted is not None), None)
     left = run.frame.left if run.call_depth else None  # the kernel's own lanes have ended
-    run.recorder.barrier(node.span, mask, alive, run.weight, run.warp.position, parted or left)
+    run.recorder.barrier(node.span, mask, alive, run.weight, run.warp.position, _parted(run) or left)
+
+
+def _parted(run: Evaluator) -> Guard | None:
+    return next((loop.parted for loop in run.loops if loop.parted is not None), None)
+
+
+def _numbered_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
+    """A barrier with a number, and with a number of threads or for the whole block."""
+    values = [run.any_value(argument, mask) for argument in node.arguments]
+    if node.name != BAR_ARRIVE and len(values) == 1:
+        _barrier(run, node, mask)
+        return unknown()
+    numbers = [_number_of(value) for value in values]
+    if len(numbers) != 2 or None in numbers:
+        run.recorder.intervals.parted = True
+        return unknown()
+    step = Step(node.span, numbers[0], WARP, node.name != BAR_ARRIVE, numbers[1])
+    run.recorder.comes(step, mask, run.warp.mask & ~run.kernel_frame.returned, run.warp.position)
+    return unknown()
+
+
+def _number_of(value: AnyValue | None) -> int | None:
+    """A number that the text gives, the same in all lanes."""
+    known = isinstance(value, Value) and value.basis == EXACT and value.decided and isinstance(value.data, int)
+    return int(value.data) if known and isinstance(value, Value) and isinstance(value.data, int) else None
 
 
 def _sync_warp(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
@@ -258,17 +292,23 @@ def _sync_warp(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 
 
 def _lanes_wait(run: Evaluator, node: ir.Call, named: AnyValue | None, mask: int, tile: int = WARP) -> None:
-    known = isinstance(named, Value) and named.basis == EXACT and named.decided
-    lanes_of = int(named.data) & FULL if known and isinstance(named, Value) and isinstance(named.data, int) else None
+    known = _number_of(named)
+    lanes_of = known & FULL if known is not None else None
     alive = run.warp.mask & ~run.kernel_frame.returned
-    run.recorder.lanes_wait(node.span, _KIND.sub("", node.name), tile, lanes_of, mask, alive, run.warp.position)
+    kind = _KIND.sub("", node.name)
+    run.recorder.lanes_wait(node.span, kind, tile, lanes_of, mask, alive, run.warp.position, _parted(run))
 
 
-def _grid_barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
-    """The threads of all blocks wait for each other."""
+def _blocks_wait(run: Evaluator, node: ir.Call, kind: str, mask: int) -> None:
+    """The threads of all blocks of the grid, or of a cluster, wait for each other."""
     alive = run.warp.mask & ~run.kernel_frame.returned
-    run.recorder.lanes_wait(node.span, GRID, WARP, alive, mask, alive, run.warp.position)
+    run.recorder.lanes_wait(node.span, kind, WARP, alive, mask, alive, run.warp.position, None)
     run.recorder.intervals.lost = True
+
+
+def _cluster_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
+    _blocks_wait(run, node, CLUSTER, mask)
+    return unknown()
 
 
 def _block_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
@@ -286,7 +326,11 @@ def _this_block(_run: Evaluator, _node: ir.Call, _mask: int) -> AnyValue:
 
 
 def _this_grid(_run: Evaluator, _node: ir.Call, _mask: int) -> AnyValue:
-    return Group(None, grid=True)
+    return Group(None, GRID)
+
+
+def _this_cluster(_run: Evaluator, _node: ir.Call, _mask: int) -> AnyValue:
+    return Group(None, CLUSTER)
 
 
 def _partition(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
@@ -303,20 +347,25 @@ def _partition(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 
 def _group_sync(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     group = run.any_value(node.arguments[0], mask) if node.arguments else None
-    if isinstance(group, Group) and group.size is None and not group.grid:
+    if isinstance(group, Group) and group.size is None and not group.kind:
         _barrier(run, node, mask)
-    elif isinstance(group, Group) and group.grid:
-        _grid_barrier(run, node, mask)
+    elif isinstance(group, Group) and group.size is None:
+        _blocks_wait(run, node, group.kind, mask)
     elif not isinstance(group, Group) or _is_beyond_warp(group):
         run.recorder.intervals.lost = True
     else:
-        _lanes_wait(run, node, None, mask, group.size or WARP)
+        _lanes_wait(run, node, _lanes_of(group), mask, group.size or WARP)
     return unknown()
+
+
+def _lanes_of(group: Group) -> Value | None:
+    """The lanes that a group of a whole warp waits for."""
+    return Value(FULL, UINT) if group.size == WARP and group.kind != COALESCED else None
 
 
 def _is_beyond_warp(group: Group) -> bool:
     """Whether the threads of several warps may wait for each other in a group."""
-    return group.grid or group.size is None or group.size > WARP
+    return group.size is None or group.size > WARP
 
 
 def _thread_rank(run: Evaluator) -> Value:
@@ -330,11 +379,17 @@ def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyV
     rank = _thread_rank(run)
     size = Value(group.size or WARP, INT)
     match node.name:
-        case "sync" | "barrier_wait" if group.size is None and not group.grid:
+        case "sync" | "barrier_wait" if group.size is None and not group.kind:
             _barrier(run, node, mask)
-        case "sync" | "barrier_wait" if group.grid:
-            _grid_barrier(run, node, mask)
-        case "thread_rank" if group.grid:
+        case "sync" | "barrier_arrive" if group.size is None:
+            _blocks_wait(run, node, group.kind, mask)
+        case "block_rank" | "num_blocks" | "map_shared_rank" if group.kind == CLUSTER:
+            for argument in node.arguments:
+                run.any_value(argument, mask)
+            return _of_cluster(run, node.name)
+        case "thread_rank" if group.kind == CLUSTER:
+            return unknown(UINT, UNKNOWN, True)
+        case "thread_rank" if group.kind == GRID:
             block, dim = run.warp.specials["blockIdx"][0], run.warp.specials["blockDim"][0]
             return binary("+", binary("*", block, dim), rank)
         case "thread_rank":
@@ -355,16 +410,26 @@ def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyV
             return StructValue(BUILTIN_TYPES["dim3"], dict(zip("xyz", run.warp.specials["threadIdx"], strict=True)))
         case "shfl" | "shfl_up" | "shfl_down" | "shfl_xor" if len(node.arguments) >= 2:
             moved = ir.Call(node.span, f"__{node.name}", [*node.arguments, ir.Const(node.span, group.size or 32, INT)])
-            return _shuffle(run, moved, mask, group.size or WARP)
+            return _shuffle(run, moved, mask, group.size or WARP, _lanes_of(group))
         case _:
             for argument in node.arguments:
                 run.any_value(argument, mask)
             if _is_beyond_warp(group):
                 run.recorder.intervals.lost = True
             else:
-                _lanes_wait(run, node, None, mask, group.size or WARP)
+                _lanes_wait(run, node, _lanes_of(group), mask, group.size or WARP)
             return soft(UINT, True) if node.name in ("any", "all", "ballot") else unknown()
     return unknown()
+
+
+def _of_cluster(run: Evaluator, what: str) -> AnyValue:
+    """A block's number in its cluster, or how many these are, where the kernel's text gives the cluster's shape."""
+    shape = run.warp.cluster
+    if what == "map_shared_rank" or shape is None:
+        return soft(UINT, False) if what != "map_shared_rank" else unknown()
+    x, y, z = (at % extent for at, extent in zip(run.warp.position.block, shape, strict=True))
+    rank = x + shape[0] * (y + shape[1] * z)
+    return Value(rank if what == "block_rank" else shape[0] * shape[1] * shape[2], UINT)
 
 
 def _forward(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
@@ -388,14 +453,18 @@ _HANDLERS: dict[str, Callable[[Evaluator, ir.Call, int], AnyValue]] = {
     "this_thread_block": _this_block,
     "cg::this_grid": _this_grid,
     "this_grid": _this_grid,
+    "cg::this_cluster": _this_cluster,
+    "this_cluster": _this_cluster,
     "cg::tiled_partition": _partition,
     "tiled_partition": _partition,
     "cg::sync": _group_sync,
-    "cg::coalesced_threads": lambda run, node, mask: Group(WARP),
+    "cg::coalesced_threads": lambda run, node, mask: Group(WARP, COALESCED),
     "move": _forward,
     "forward": _forward,
     "__cvta_generic_to_shared": _shared_address,
     "__builtin_expect": _forward,
     "__builtin_assume": _forward,
     "__syncwarp": _sync_warp,
+    CLUSTER_ARRIVE: _cluster_barrier,
+    **dict.fromkeys((BAR_SYNC, BAR_ARRIVE, "__barrier_sync", "__barrier_sync_count"), _numbered_barrier),
 }

@@ -295,12 +295,24 @@ class Race:
 @dataclass(frozen=True, slots=True)
 class MissedWait:
     """A place where a thread waits for another that does not come: `threads` are their numbers in their `blocks`, the
-    waiting one first. The other is None where the thread waits with a mask that leaves out the thread itself."""
+    waiting one first. The other is None where the thread waits with a mask that leaves out the thread itself, or all
+    threads wait: at a barrier that `wanted` threads open, of which `came` have come."""
 
     span: Span
     launch: int
     blocks: tuple[Dim3, Dim3]
     threads: tuple[int, int | None]
+    came: int = 0
+    wanted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulWait:
+    """A place where all lanes of a warp wait for each other, under a condition that is data which lanes read each for
+    themselves."""
+
+    span: Span
+    condition: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,6 +471,7 @@ class Kernel:
     races: tuple[Race, ...] = ()
     outside: tuple[OutOfBounds, ...] = ()
     missed_waits: tuple[MissedWait, ...] = ()
+    doubtful_waits: tuple[DoubtfulWait, ...] = ()
     unwritten: tuple[UnwrittenRead, ...] = ()
     faults: tuple[RunFault, ...] = ()
     """What runs of this very text did wrong; none where it was not run."""

@@ -18,6 +18,7 @@ from warpwright.facts import ir
 from warpwright.facts.constants import fold
 from warpwright.facts.layout import Member, laid_out
 from warpwright.facts.types import (
+    BARRIER,
     BUILTIN_TYPES,
     INT,
     UCHAR,
@@ -310,7 +311,7 @@ def library_type(reader: DeclarationReader, parts: list[str]) -> CType | None:
     name, arguments = names[0].split("<")[0].strip(), template_texts(names[0])
     if len(names) == 1 and name.endswith("_t"):
         name = name[:-2]
-    elif len(names) == 1 and name not in ("array", "complex"):
+    elif len(names) == 1 and name not in ("array", "complex", "barrier"):
         return None
     kinds = [reader.type_of_text(a) for a in arguments[:3]] if name != "aligned_storage" else []
     first = kinds[0] if kinds else None
@@ -338,6 +339,8 @@ def library_type(reader: DeclarationReader, parts: list[str]) -> CType | None:
             return laid_out("aligned_storage", [Member("bytes", storage)], align=align or 1) if size else None
         case "array" if len(arguments) == 2 and first is not None:
             return array_of(first, reader.constant_of_text(arguments[1]))
+        case "barrier" if "cuda" in parts:
+            return BARRIER
         case "complex" if first is not None and first.size:
             return BUILTIN_TYPES["double2" if first.size == 8 else "float2"]
     return None

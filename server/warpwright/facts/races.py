@@ -85,6 +85,7 @@ class Intervals:
     part: tuple[int, ...] = (0,) * len(_TILES)
     order: int = 0
     passed: int = 0  # barriers
+    apart: bool = False  # the warp met some of the block's others, and what that orders is not followed
     lost: bool = False  # what the warp does from here on is not followed
     parted: bool = False  # whether the warp comes further than this is not known
     guessed: bool = False  # what its variables hold may follow from a number that is assumed
@@ -96,7 +97,7 @@ class Intervals:
     def begin_warp(self) -> None:
         self.interval = self.order = self.passed = self.doubts = self.asking = 0
         self.part = (0,) * len(_TILES)
-        self.lost = self.parted = self.guessed = self.cut = False
+        self.apart = self.lost = self.parted = self.guessed = self.cut = False
         self.nest = []
 
     @property
@@ -110,10 +111,10 @@ class Intervals:
         self.parted = self.parted or condition.thread or not condition.uniform
         self.cut = True
 
-    def barrier(self, span: Span, *, whole: bool, position: Position) -> None:
-        """The warp is at a barrier of the block; `whole` where all of its lanes are."""
+    def barrier(self, name: Hashable, *, whole: bool, position: Position) -> None:
+        """The warp is at a barrier that all threads of the block meet at; `whole` where all of its lanes are."""
         self.lost = self.lost or not whole or scenario_of(position) is None
-        self.interval = hash((self.interval, span.key))
+        self.interval = hash((self.interval, name))
         self.passed += 1
         self.wait_for_lanes(WARP)
 
@@ -133,7 +134,7 @@ class Intervals:
     ) -> None:
         """A request of the warp to shared or global memory."""
         self.order += 1
-        if self.lost or self.is_doubtful or pointer.region is None or self.order > MOST_REQUESTS:
+        if self.lost or self.apart or self.is_doubtful or pointer.region is None or self.order > MOST_REQUESTS:
             return
         scenario = scenario_of(position)
         chosen = pointer.basis == DATA and pointer.region.space is Space.SHARED

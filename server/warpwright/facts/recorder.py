@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import cast
 
 from warpwright.facts import ir
 from warpwright.facts.lanes import Data, lanes
+from warpwright.facts.meetings import Step
 from warpwright.facts.memory import Addresses, Pattern, placed
 from warpwright.facts.model import (
     BANK_BYTES,
@@ -21,6 +23,7 @@ from warpwright.facts.model import (
     Basis,
     Branch,
     Dim3,
+    DoubtfulWait,
     LaneAddresses,
     Launch,
     Space,
@@ -32,7 +35,7 @@ from warpwright.facts.races import Intervals
 from warpwright.facts.requests import Requests
 from warpwright.facts.results import access_fact, barrier_fact, branch_fact, without_counts
 from warpwright.facts.tallies import AccessTally, BarrierVisit, BranchTally, Request, Shifts, shifts_of
-from warpwright.facts.values import ASSUMED, EXACT, FULL, LANE_BITS, MOST_KEPT, Value
+from warpwright.facts.values import ASSUMED, DATA, EXACT, FULL, LANE_BITS, MOST_KEPT, Value
 from warpwright.syntax.source import Span
 
 NO_END = 1 << 62
@@ -69,6 +72,8 @@ class Recorder:
     order: int = 0  # requests seen
     enabled: bool = True
     records_barriers: bool = True
+    doubtful_waits: dict[tuple[str, int, int], DoubtfulWait] = field(default_factory=lambda: {})
+    phases: dict[Hashable, int] = field(default_factory=lambda: {})  # of barrier objects: how many threads open them
 
     def outcome(self, span: Span, taken: bool, passed: bool) -> None:
         """A warp came to a condition and went in, or on behind it, or both."""
@@ -243,14 +248,27 @@ class Recorder:
         )
 
     def lanes_wait(
-        self, span: Span, kind: str, tile: int, named: int | None, mask: int, alive: int, position: Position
+        self,
+        span: Span,
+        kind: str,
+        tile: int,
+        named: int | None,
+        mask: int,
+        alive: int,
+        position: Position,
+        parted: Guard | None,
     ) -> None:
-        """Lanes of each tile of a warp wait for each other, or threads of the grid; `named` are those that they wait
-        for, None where that is not known."""
+        """Lanes of each tile of a warp wait for each other, or threads of several blocks; `named` are those that they
+        wait for, None where that is not known, and `parted` is a condition on which some have left a loop around."""
+        if not self.enabled or named is None or alive & ~named or tile < WARP:
+            return
+        around = position.guards if parted is None else [parted, *position.guards]
+        data = next((g for g in reversed(around) if _parts_lanes(g.value)), None)
+        if data is not None:
+            self.doubtful_waits.setdefault(span.key, DoubtfulWait(span, data.span))
 
-    def arrives(self, span: Span, name: str, threads: int, mask: int, position: Position) -> None:
-        """A warp comes to a barrier of a part of the block, which waits for so many threads."""
-        self.intervals.lost = True
+    def comes(self, step: Step, mask: int, alive: int, position: Position) -> None:
+        """Lanes of a warp, of which `alive` have not ended, come to a barrier that a part of the block meets at."""
 
     def saw_whole_block(self, launch: Launch) -> bool:
         """Whether all warps of some block were run."""
@@ -304,6 +322,11 @@ class Recorder:
 
     def barrier_facts(self) -> list[Barrier]:
         return [barrier_fact(span, visits, self.warps_seen) for span, visits in self.barriers.values()]
+
+
+def _parts_lanes(condition: Value) -> bool:
+    """Whether it is data that lanes read each for themselves, and no more than that."""
+    return not condition.decided and not condition.uniform and condition.basis == DATA
 
 
 def _by_banks(pointer: Value, size: int, mask: int) -> Value:

@@ -7,9 +7,11 @@ computed of them shows whether two threads store the same, and decides nothing e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from zlib import crc32
 
 from warpwright.facts import ir
@@ -18,6 +20,8 @@ from warpwright.facts.interpret import PROBES, Interpreter
 from warpwright.facts.lanes import Number, each, lanes, simplify
 from warpwright.facts.launches import LaunchSite
 from warpwright.facts.loops import UNEVEN, advance, deltas_of
+from warpwright.facts.lower import Lowerer
+from warpwright.facts.meetings import BLOCK, Step
 from warpwright.facts.model import (
     MAX_THREADS_PER_BLOCK,
     WARP,
@@ -52,10 +56,10 @@ from warpwright.facts.values import (
     Value,
     offset_pointer,
 )
-from warpwright.facts.waits import GRID, Waits
+from warpwright.facts.waits import CLUSTER, GRID, Waits
 from warpwright.facts.warp_memory import LoopState
 from warpwright.facts.warp_start import argument, warp_context
-from warpwright.syntax.encoding import encoded
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.source import Span
 
 STEPS = 8_000
@@ -64,6 +68,7 @@ WARP_STEPS = 5_000
 """Of one; with a sixth of it gone its loops run fewer iterations."""
 MOST_ITERATIONS = (20, 5)
 """Of a loop that moves unevenly, and with these steps gone."""
+_CLUSTER = re.compile(r"\b__cluster_dims__\s*\(([^()]*)\)")
 _NUMBERS = ("int", "uint", "float", "bool")
 
 
@@ -81,7 +86,9 @@ class TraceRecorder(Recorder):
     memory: BlockMemory = field(default_factory=BlockMemory)
     bare: list[tuple[Span, str, Dim3, int, int]] = field(default_factory=lambda: [])  # of threads' own arrays, unset
     waits: Waits = field(default_factory=Waits)
+    block_threads: int = 0
     waited: int = 0
+    met: int = 0  # barriers of the block and of parts of it, by the warp
     unsure: bool = False  # which of the warp's waits are made
 
     def access(
@@ -96,27 +103,37 @@ class TraceRecorder(Recorder):
         where = self._placed(pointer, mask) if pointer.data is not None else None
         done = not intervals.is_doubtful and scenario_of(position) == ()
         certain = done and not (intervals.cut or intervals.guessed)
-        apart = done and not (intervals.passed or intervals.lost or self.waited)
+        apart = done and not (intervals.passed or intervals.lost or intervals.apart or self.waited)
         self.memory.access(span, kind, size, pointer, where, position, certain=certain, apart=apart)
         if where is None or pointer.basis not in (EXACT, DATA):
             return
         spare = self.looks_ahead and space is Space.GLOBAL and kind is AccessKind.LOAD
         if space in (Space.SHARED, Space.GLOBAL) and not spare:
             intervals.access(span, kind, size, pointer, where, position, self.stored)
-        if not (pointer.basis or intervals.is_doubtful or intervals.guessed or intervals.cut or intervals.lost):
+        parted = intervals.is_doubtful or intervals.lost or intervals.apart
+        if not (pointer.basis or parted or intervals.guessed or intervals.cut):
             self.extremes.access(span, kind, size, pointer, where, position)
 
     def barrier(
         self, span: Span, mask: int, alive: int, weight: float, position: Position, parted: Guard | None
     ) -> None:
-        self.intervals.barrier(span, whole=mask == alive, position=position)
+        self.intervals.barrier(span.key, whole=mask == alive, position=position)
+        self._meet(Step(span, BLOCK, WARP, True, None), mask, alive, position)
 
     def lanes_wait(
-        self, span: Span, kind: str, tile: int, named: int | None, mask: int, alive: int, position: Position
+        self,
+        span: Span,
+        kind: str,
+        tile: int,
+        named: int | None,
+        mask: int,
+        alive: int,
+        position: Position,
+        parted: Guard | None,
     ) -> None:
         intervals = self.intervals
         self.waited += 1
-        if kind != GRID:
+        if kind not in (GRID, CLUSTER):
             intervals.wait_for_lanes(tile)
         if named is None:
             return
@@ -128,17 +145,27 @@ class TraceRecorder(Recorder):
     def reads_bare(self, span: Span, array: Region, address: int, mask: int, position: Position) -> None:
         """Lanes read an element of their own array that was never set."""
         intervals = self.intervals
-        doubtful = intervals.is_doubtful or intervals.cut or intervals.guessed or intervals.lost
+        doubtful = intervals.is_doubtful or intervals.cut or intervals.guessed or intervals.lost or intervals.apart
         if array.element.kind in _NUMBERS and not doubtful and scenario_of(position) == ():
             thread = position.warp * WARP + (mask & -mask).bit_length() - 1
             self.bare.append((span, array.name, position.block, thread, address))
 
-    def arrives(self, span: Span, name: str, threads: int, mask: int, position: Position) -> None:
+    def comes(self, step: Step, mask: int, alive: int, position: Position) -> None:
         self.waited += 1
-        if scenario_of(position) != () or self.intervals.is_doubtful:
-            self.unsure = True
-        self.waits.arrive(position.block, position.warp, span, name, threads, mask)
-        self.intervals.lost = True
+        self._meet(step, mask, alive, position)
+        whole = step.threads is not None and step.threads >= self.block_threads
+        if whole and step.waits:
+            self.intervals.barrier(step.barrier, whole=mask == alive, position=position)
+        elif not whole:
+            self.intervals.apart = True
+
+    def _meet(self, step: Step, mask: int, alive: int, position: Position) -> None:
+        self.met += 1
+        waits, place = self.waits, (position.block, position.warp)
+        waits.step(*place, step)
+        parted = mask != alive and step.barrier == BLOCK
+        if parted or scenario_of(position) != () or self.intervals.is_doubtful or self.intervals.lost:
+            waits.pathless.add(place)
 
 
 @dataclass(slots=True)
@@ -247,7 +274,7 @@ class Tracer(Interpreter):
         intervals = self.recorder.intervals
         outer, self.left_early = self.left_early, False
         before, name = list(self.frame.slots), intervals.interval
-        updates, waited = self.recorder.updates, self.recorder.waited
+        updates, waited, met = self.recorder.updates, self.recorder.waited, self.recorder.met
         out = super(Tracer, self)._loop(node, mask)
         if self.left_early:
             slots = self.frame.slots
@@ -256,6 +283,8 @@ class Tracer(Interpreter):
                     slots[slot] = _example(value)
             intervals.cut = True
             self.recorder.unsure = self.recorder.unsure or self.recorder.waited > waited
+            if self.recorder.met > met:
+                self.recorder.waits.pathless.add((self.warp.position.block, self.warp.position.warp))
             intervals.lost = intervals.lost or (self.recorder.updates > updates and not _counts(node))
             if intervals.interval != name:
                 intervals.interval = hash((name, node.span.key))
@@ -333,7 +362,9 @@ def traced(
     threads = shape[0] * shape[1] * shape[2]
     if launch.basis is not Basis.EXACT or not site.is_reached or not 0 < threads <= MAX_THREADS_PER_BLOCK:
         return Traced()
-    recorder = TraceRecorder()
+    recorder, cluster = TraceRecorder(block_threads=threads), _cluster(unit, text)
+    if cluster is not None:
+        recorder.waits.cluster = frozenset((x, y, z) for x, y, z in product(*map(range, cluster)))
     arguments = [argument(parameter, unit.extent, i, site) for i, parameter in enumerate(function.parameters)]
     starts: dict[str, Value] = {}
     functions: dict[tuple[int, str], ir.Function] = {}
@@ -346,7 +377,8 @@ def traced(
             if (cost and cost > share) or unit.steps.spent:
                 break
             position = Position(place, warp, 1.0, 1.0, False)
-            run = Tracer(unit, recorder, warp_context(shape, launch, position, 0), starts, functions)
+            context = replace(warp_context(shape, launch, position, 0), cluster=cluster)
+            run = Tracer(unit, recorder, context, starts, functions)
             run.limit, run.allowance = WARP_STEPS, 2 * WARP_STEPS
             position.guards = run.guards
             recorder.begin_warp()
@@ -356,7 +388,10 @@ def traced(
                 ended = True
             certain = ended and not (recorder.unsure or recorder.intervals.guessed or recorder.intervals.parted)
             recorder.waits.end_warp(place, warp, certain=certain)
-            recorder.memory.warps += certain and not (recorder.intervals.lost or recorder.intervals.cut)
+            if recorder.intervals.lost:  # at what is not in the text
+                recorder.waits.pathless.add((place, warp))
+            known = certain and not (recorder.intervals.lost or recorder.intervals.apart)
+            recorder.memory.warps += known and not recorder.intervals.cut
             cost += run.steps
             unit.steps.take(run.steps)
         left -= cost
@@ -379,6 +414,20 @@ def _blocks(grid: Sequence[int | None]) -> list[Dim3]:
     inside = [p for p in places if all(i < (2 if n is None else n) for i, n in zip(p, grid, strict=True))]
     x, y, z = (0 if n is None else n - 1 for n in grid)
     return list(dict.fromkeys([*inside, (x, y, z)]))
+
+
+def _cluster(unit: Unit, text: FunctionText) -> Dim3 | None:
+    """The blocks of a cluster along each axis, as the kernel's attribute gives them."""
+    body = text.node.child_by_field_name("body")
+    head = text.source.data[text.outer.start_byte : body.start_byte] if body is not None else b""
+    found = _CLUSTER.search(decoded(head))
+    reader = Lowerer(unit, text.source)
+    given = [reader.constant_of_text(part) for part in found[1].split(",")] if found is not None else []
+    extents = [extent for extent in given if extent is not None and extent > 0]
+    if not 0 < len(extents) == len(given) <= len("xyz"):
+        return None
+    x, y, z = (*extents, 1, 1)[:3]
+    return x, y, z
 
 
 def _warps(count: int) -> list[int]:

@@ -16,7 +16,9 @@ class CType:
     name: str
     size: int | None
     align: int = 1
-    kind: str = "other"  # "int" | "uint" | "float" | "bool" | "pointer" | "array" | "struct" | "void" | "other"
+    kind: str = (
+        "other"  # "int" | "uint" | "float" | "bool" | "pointer" | "array" | "struct" | "void" | "barrier" | "other"
+    )
     to: CType | None = None  # what a pointer or a reference points to, an array's element
     extent: int | None = None  # an array's number of elements
     fields: tuple[tuple[str, int, CType], ...] = field(default=())  # (name, byte offset, type)
@@ -40,6 +42,7 @@ class CType:
 
 UNKNOWN_TYPE = CType("?", None)
 VOID = CType("void", 1, 1, "void")
+BARRIER = CType("cuda::barrier", 8, 8, "barrier")
 BOOL = CType("bool", 1, 1, "bool")
 CHAR = CType("char", 1, 1, "int")
 UCHAR = CType("unsigned char", 1, 1, "uint")

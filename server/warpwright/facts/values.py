@@ -177,10 +177,11 @@ class ArrayValue:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """A cooperative group of `size` threads; None is the whole block or, where `grid` is set, the whole grid."""
+    """A cooperative group of `size` threads; None is the whole block or, where `kind` says so, the blocks of the
+    "grid" or of a "cluster". Of "coalesced" lanes, those that are on."""
 
     size: int | None
-    grid: bool = False
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

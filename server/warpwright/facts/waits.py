@@ -1,6 +1,6 @@
 """Threads that others wait for and that do not come: lanes that the mask of a `__syncwarp()`, shuffle or vote names,
-and threads and blocks at a barrier of the grid or at one that inline assembly names. And lanes that such a mask leaves
-out.
+and threads and blocks at a barrier of the grid, of a cluster, or of a part of a block. And lanes that such a mask
+leaves out.
 
 What is kept is certain: of warps that are followed to their end with nothing guessed. A lane that is absent from one
 call may come to another of its kind: it is missed where it makes fewer such calls than those that wait.
@@ -8,20 +8,15 @@ call may come to another of its kind: it is missed where it makes fewer such cal
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from warpwright.facts.meetings import Step, stuck
 from warpwright.facts.model import WARP, Dim3, MissedWait
 from warpwright.facts.values import LANE_BITS
 from warpwright.syntax.source import Span
 
-GRID = "grid"
-NAMED_BARRIER = re.compile(
-    r"^\s*(?:__)?asm\b[^\"]*\"\s*bar(?:rier)?(?:\.cta)?\.(?:sync|arrive)(?:\.aligned)?\s+(?P<name>\d+)\s*,"
-    r"\s*(?P<threads>\d+)\s*;(?:\\n|\\t|\s)*\"[^\"]*(?:\"memory\"[^\"]*)?$"
-)
-"""One statement of assembly that waits for, or tells, so many threads of the block."""
+GRID, CLUSTER, COALESCED = "grid", "cluster", "coalesced"
 _Warp = tuple[Dim3, int]
 
 
@@ -36,27 +31,19 @@ class _Call:
     alive: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrival:
-    """Lanes `on` of a warp, for which a whole warp is counted, at a barrier that waits for so many threads."""
-
-    span: Span
-    warp: int
-    on: int
-    threads: int
-
-
 @dataclass(slots=True)
 class Waits:
     calls: dict[_Warp, list[_Call]] = field(default_factory=lambda: {})
-    arrivals: dict[tuple[Dim3, str], list[_Arrival]] = field(default_factory=lambda: {})
+    ways: dict[_Warp, list[Step]] = field(default_factory=lambda: {})
     unsure: set[_Warp] = field(default_factory=set)
+    cluster: frozenset[Dim3] = frozenset()  # the blocks of the first one
+    pathless: set[_Warp] = field(default_factory=set)  # warps that may come to other barriers than are known
 
     def call(self, block: Dim3, warp: int, span: Span, kind: str, named: int, on: int, alive: int) -> None:
         self.calls.setdefault((block, warp), []).append(_Call(span, kind, named, on, alive))
 
-    def arrive(self, block: Dim3, warp: int, span: Span, name: str, threads: int, on: int) -> None:
-        self.arrivals.setdefault((block, name), []).append(_Arrival(span, warp, on, threads))
+    def step(self, block: Dim3, warp: int, step: Step) -> None:
+        self.ways.setdefault((block, warp), []).append(step)
 
     def end_warp(self, block: Dim3, warp: int, *, certain: bool) -> None:
         self.calls.setdefault((block, warp), [])
@@ -66,7 +53,12 @@ class Waits:
     def missed(self, launch: int, warps: int) -> Iterator[MissedWait]:
         """One for each place, in blocks of so many warps."""
         found: dict[tuple[str, int, int], MissedWait] = {}
-        for miss in (*self._outside(launch), *self._absent(launch), *self._grid(launch), *self._named(launch, warps)):
+        for miss in (
+            *self._outside(launch),
+            *self._absent(launch),
+            *self._over_blocks(launch),
+            *self._stuck(launch, warps),
+        ):
             found.setdefault(miss.span.key, miss)
         yield from found.values()
 
@@ -89,32 +81,33 @@ class Waits:
                     threads = _thread(warp, call.on), _thread(warp, absent)
                     yield MissedWait(call.span, launch, (block, block), threads)
 
-    def _named(self, launch: int, warps: int) -> Iterator[MissedWait]:
-        """Of blocks that were followed whole, the last warp at a named barrier that waits for more, and one that never
-        comes there."""
-        for (block, _), arrivals in self.arrivals.items():
-            followed = {warp for place, warp in self.calls.keys() - self.unsure if place == block}
-            absent = followed - {arrival.warp for arrival in arrivals}
-            threads = {arrival.threads for arrival in arrivals}
-            if len(followed) < warps or not absent or len(threads) != 1 or 0 in threads:
+    def _stuck(self, launch: int, warps: int) -> Iterator[MissedWait]:
+        """Of blocks that were followed whole and have barriers of parts of them, one that does not come through."""
+        known = self.calls.keys() - self.unsure - self.pathless
+        for block in {block for block, _ in self.ways}:
+            ways = {warp: self.ways.get((block, warp), []) for place, warp in known if place == block}
+            if len(ways) < warps or all(step.threads is None for way in ways.values() for step in way):
                 continue
-            if len(arrivals) * WARP % threads.pop():
-                last = arrivals[-1]
-                yield MissedWait(last.span, launch, (block, block), (_thread(last.warp, last.on), min(absent) * WARP))
+            found = stuck(dict(sorted(ways.items())))
+            if found is not None:
+                threads = found.warp * WARP, None if found.absent is None else found.absent * WARP
+                wanted = found.step.threads or 0
+                yield MissedWait(found.step.span, launch, (block, block), threads, found.came, wanted)
 
-    def _grid(self, launch: int) -> Iterator[MissedWait]:
-        """Of warps of which some come to the grid's barriers, one that comes less often."""
-        counts = {
-            place: sum(call.kind == GRID for call in calls)
-            for place, calls in self.calls.items()
-            if place not in self.unsure
-        }
-        if len(set(counts.values())) < 2:
-            return
-        (block, warp), most = max(counts.items(), key=lambda item: item[1])
-        (other, absent), _ = min(counts.items(), key=lambda item: (item[1], item[0]))
-        last = [call for call in self.calls[block, warp] if call.kind == GRID][most - 1]
-        yield MissedWait(last.span, launch, (block, other), (_thread(warp, last.on), absent * WARP))
+    def _over_blocks(self, launch: int) -> Iterator[MissedWait]:
+        """Of warps of which some come to the grid's barriers or a cluster's, one that comes less often."""
+        for kind in (GRID, CLUSTER):
+            counts = {
+                place: sum(call.kind == kind for call in calls)
+                for place, calls in self.calls.items()
+                if place not in self.unsure and (kind == GRID or place[0] in self.cluster)
+            }
+            if len(set(counts.values())) < 2:
+                continue
+            (block, warp), most = max(counts.items(), key=lambda item: item[1])
+            (other, absent), _ = min(counts.items(), key=lambda item: (item[1], item[0]))
+            last = [call for call in self.calls[block, warp] if call.kind == kind][most - 1]
+            yield MissedWait(last.span, launch, (block, other), (_thread(warp, last.on), absent * WARP))
 
 
 def _made(calls: list[_Call], kind: str, lane: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from warpwright.facts import ir
 from warpwright.facts.lanes import each
 from warpwright.facts.lower import Lowerer
-from warpwright.facts.model import AccessKind, Space
+from warpwright.facts.model import AccessKind, Dim3, Space
 from warpwright.facts.places import (
     ChoicePlace,
     ElementPlace,
@@ -66,6 +66,7 @@ class WarpContext:
     position: Position
     mask: int
     dynamic_bytes: int | None = None  # of shared memory, as the launch asks for
+    cluster: Dim3 | None = None  # the blocks of one, where the kernel's text says so
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ _WAITS = (FaultKind.BARRIER_NOT_REACHED, FaultKind.OUTSIDE_MASK, FaultKind.DEADL
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     parted = replace(kernel, faults=tuple(fault for fault in kernel.faults if not _is_of_ended(fault)))
-    read = list(confirmed(parted, [*_read(kernel), *_missed(kernel)], *_WAITS))
+    read = list(confirmed(parted, [*_read(kernel), *_missed(kernel), *_doubtful(kernel)], *_WAITS))
     yield from read
     yield from of_runs(kernel, FaultKind.OUTSIDE_MASK, told=read)
     for fault in kernel.faults:
@@ -107,7 +107,9 @@ def _missed(kernel: Kernel) -> Iterator[Finding]:
             continue
         said.add(wait.span.key)
         waiting, absent = wait.threads
-        if absent is None:
+        if absent is None and wait.wanted:
+            problem = f"Missed barrier: thread {waiting} waits here for {wait.wanted} threads, and {wait.came} come"
+        elif absent is None:
             problem = f"Mask leaves out its caller: thread {waiting} is not named in it"
         elif wait.blocks[0] == wait.blocks[1]:
             problem = f"Missed barrier: thread {waiting} waits here for thread {absent}, which does not come"
@@ -126,6 +128,30 @@ def _missed(kernel: Kernel) -> Iterator[Finding]:
                 **launch_evidence(launch),
             },
             related=launch_related(launch),
+        )
+
+
+def _doubtful(kernel: Kernel) -> Iterator[Finding]:
+    """Waits for all lanes of a warp under a condition that lanes read each for themselves; one for each condition."""
+    said: set[tuple[str, int, int]] = {wait.span.key for wait in kernel.missed_waits}
+    for wait in kernel.doubtful_waits:
+        if wait.span.key in said or wait.condition.key in said:
+            continue
+        said.add(wait.condition.key)
+        yield Finding(
+            span=wait.span,
+            message=(
+                f"Divergent wait: may not be reached by all lanes of the warp ({code(wait.condition.text)})"
+                "\nThe condition depends on data that can differ between lanes, and all of them are waited for."
+                "\nLet all lanes go on as long as one has to (`__any_sync`), or name those that come."
+            ),
+            severity=Severity.WARNING,
+            evidence={
+                "basis": Basis.DATA_DEPENDENT.value,
+                "condition": wait.condition.text,
+                "condition_line": wait.condition.line,
+            },
+            related=(Related(wait.condition, "this condition splits the warp"),),
         )
 
 
