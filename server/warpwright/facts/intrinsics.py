@@ -62,6 +62,8 @@ _UNIFORM_VOTES = re.compile(r"__(all|any|uni|ballot)(_sync)?$|__activemask$|__re
 
 _ORDERS = re.compile(r"fence|pipeline|bar(?:rier)?(?:_|\b)|sync|nanosleep|memcpy")
 """In the name of a function by which threads may wait for each other."""
+_COPIED = {4: UINT, 8: BUILTIN_TYPES["uint2"], 16: BUILTIN_TYPES["uint4"]}
+"""What is copied asynchronously, by its bytes."""
 _COSTS = {"exp": 8, "log": 8, "sqrt": NEVER, "sin": NEVER, "cos": NEVER, "pow": NEVER, "tan": NEVER, "printf": NEVER}
 """Instructions of a call, see predication.LIMIT; that of one operation for what is not listed."""
 
@@ -262,6 +264,29 @@ def _barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
 
 def _parted(run: Evaluator) -> Guard | None:
     return next((loop.parted for loop in run.loops if loop.parted is not None), None)
+
+
+def _fence(run: Evaluator, _node: ir.Call, _mask: int) -> AnyValue:
+    run.recorder.intervals.fence()
+    return unknown()
+
+
+def _copy_async(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
+    """`__pipeline_memcpy_async(to, from, bytes)`: done at some time before the thread's own wait ends."""
+    values = [run.any_value(argument, mask) for argument in node.arguments]
+    target, source, size = (*values, None, None, None)[:3]
+    kind = _COPIED.get(_number_of(size) or 0)
+    if kind is None or not isinstance(target, Value) or not isinstance(source, Value):
+        run.recorder.intervals.lost = True
+        return unknown()
+    run.load_memory(source, kind, node.span, mask)
+    run.touch(target, kind, node.span, AccessKind.STORE, mask)
+    return unknown()
+
+
+def _own_wait(_run: Evaluator, _node: ir.Call, _mask: int) -> AnyValue:
+    """A thread waits for its own copies, which orders nothing between threads."""
+    return unknown()
 
 
 def _numbered_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
@@ -466,5 +491,8 @@ _HANDLERS: dict[str, Callable[[Evaluator, ir.Call, int], AnyValue]] = {
     "__builtin_assume": _forward,
     "__syncwarp": _sync_warp,
     CLUSTER_ARRIVE: _cluster_barrier,
+    **dict.fromkeys(("__threadfence", "__threadfence_block", "__threadfence_system"), _fence),
+    **dict.fromkeys(("__pipeline_commit", "__pipeline_wait_prior"), _own_wait),
+    "__pipeline_memcpy_async": _copy_async,
     **dict.fromkeys((BAR_SYNC, BAR_ARRIVE, "__barrier_sync", "__barrier_sync_count"), _numbered_barrier),
 }

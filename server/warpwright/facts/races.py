@@ -8,8 +8,8 @@ interval, which has the barriers before as its name. Two warps of a block that c
 interval together; lanes of one warp are so up to the next `__syncwarp()` or what waits for the warp's lanes like it; of
 two blocks everything is together. Accesses whose address is not exact are left out, as are those under a condition that
 data decide thread by thread. One that is the same for all threads of a block is taken to hold: what stands under it is
-compared with itself. A warp is not followed behind fences, calls of something that is not in the text, and loops that
-may wait for a value.
+compared with itself. A warp is not followed behind calls of something that is not in the text, and loops that may wait
+for a value; what stands before a fence in one and behind one in another is not compared.
 
 Stores of one value are no race. What memory holds is made up (`trace`), so that sums of different elements differ.
 """
@@ -45,8 +45,9 @@ class Use:
     """A request: the access's place and kind, the bytes of a lane, the first lane's address and the pattern of all.
 
     `part` counts the waits for lanes so far: of tiles of each size, and of the whole warp last. `order` is the place on
-    the warp's way, `nest` the loops around, each with its turn. `stored` are the lanes' values, None where they are not
-    known. `asked`: the value is only asked for by a condition.
+    the warp's way, `fences` count those before: since the block's last barrier, and all. `nest` are the loops around,
+    each with its turn. `stored` are the lanes' values, None where they are not known. `asked`: the value is only asked
+    for by a condition.
     """
 
     span: Span
@@ -58,6 +59,7 @@ class Use:
     warp: int
     part: tuple[int, ...]
     order: int
+    fences: tuple[int, int]
     nest: tuple[tuple[Hashable, int], ...]
     stored: Sequence[object] | None
     asked: bool
@@ -84,6 +86,7 @@ class Intervals:
     interval: int = 0
     part: tuple[int, ...] = (0,) * len(_TILES)
     order: int = 0
+    fences: tuple[int, int] = (0, 0)
     passed: int = 0  # barriers
     apart: bool = False  # the warp met some of the block's others, and what that orders is not followed
     lost: bool = False  # what the warp does from here on is not followed
@@ -97,6 +100,7 @@ class Intervals:
     def begin_warp(self) -> None:
         self.interval = self.order = self.passed = self.doubts = self.asking = 0
         self.part = (0,) * len(_TILES)
+        self.fences = 0, 0
         self.apart = self.lost = self.parted = self.guessed = self.cut = False
         self.nest = []
 
@@ -116,7 +120,12 @@ class Intervals:
         self.lost = self.lost or not whole or scenario_of(position) is None
         self.interval = hash((self.interval, name))
         self.passed += 1
+        self.fences = 0, self.fences[1]
         self.wait_for_lanes(WARP)
+
+    def fence(self) -> None:
+        """What the warp did is visible to others before what it does: a flag may tell them so."""
+        self.fences = self.fences[0] + 1, self.fences[1] + 1
 
     def wait_for_lanes(self, tile: int) -> None:
         """The warp is where the lanes of each tile wait for each other."""
@@ -146,8 +155,8 @@ class Intervals:
         nest = tuple((loop, at.iteration) for loop, at in self.nest)
         uses = self.picks if chosen else self.uses
         uses.setdefault(key, []).append(
-            Use(span, kind, size, *where, position.block, position.warp, self.part, self.order, nest, stored,
-                self.asking > 0)
+            Use(span, kind, size, *where, position.block, position.warp, self.part, self.order, self.fences, nest,
+                stored, self.asking > 0)
         )  # fmt: skip
 
     def _of_chosen(self, launch: int) -> Iterator[Race]:
@@ -205,13 +214,13 @@ def _in_block(one: Use, lane: int, other: Use, with_lane: int) -> bool:
     """Whether nothing orders two lanes' requests of an interval: they are in one warp ordered by a wait of a tile that
     has both."""
     if one.warp != other.warp:
-        return True
+        return one.fences[0] == other.fences[0]
     apart = (lane ^ with_lane).bit_length()
     return one.part[apart:] == other.part[apart:]
 
 
 def _in_grid(one: Use, _lane: int, other: Use, _with_lane: int) -> bool:
-    return one.block != other.block
+    return one.block != other.block and one.fences[1] == other.fences[1]
 
 
 _Thread = tuple[Use, int, int]

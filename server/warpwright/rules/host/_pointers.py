@@ -29,6 +29,8 @@ _ALLOCATES = re.compile(r"(?:cuda|hip)Malloc(?:Managed|Async|Host)?|(?:cuda|hip)
 _FREES = re.compile(r"(?:cuda|hip)Free(?:Async)?")
 _REGISTERS = re.compile(r"(?:cuda|hip)HostRegister")
 _MOVES = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)(?:Async)?")
+_ROWS = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)2D(?:Async)?")
+_SYMBOLS = re.compile(r"(?:cuda|hip)MemcpyToSymbol(?:Async)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,16 @@ class HostFunction:
     frees: Mapping[str, list[Call]] = field(default_factory=_lists)
     moves: Mapping[str, list[Call]] = field(default_factory=_lists)
     """Copies from and to a pointer, and fills."""
+    row_moves: Mapping[str, list[Call]] = field(default_factory=_lists)
+    """Those of rows that lie a pitch apart."""
+    symbol_copies: Mapping[str, list[Call]] = field(default_factory=_lists)
+    """Copies to variables of the device, by their names."""
     uses: Mapping[str, list[Node]] = field(default_factory=lambda: defaultdict(list))
     """Where a launch or a copy is handed it, in the order of the text."""
     settings: Mapping[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """Where something may give it another value, in the order of the text: an assignment, or its address."""
+    assigned: Mapping[str, list[Node]] = field(default_factory=lambda: defaultdict(list))
+    """The values that are assigned to a variable or a member, by its text."""
     returns: Mapping[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     """Where a block, by its start, is left."""
     registered: list[Call] = field(default_factory=lambda: [])
@@ -154,6 +162,9 @@ def _read(source: Source, function: Node) -> HostFunction:
             left = node.child_by_field_name("left") or node.child_by_field_name("argument")
             if left is not None:
                 read.settings[source.node_code(left)].append(node.start_byte)
+                value = node.child_by_field_name("right")
+                if value is not None:
+                    read.assigned[source.node_code(left)].append(value)
         elif node.type == "pointer_expression":
             name = _addressed(source, node)
             if name:
@@ -176,6 +187,11 @@ def _read_call(read: HostFunction, node: Node) -> None:
         read.frees[names[0]].append(call)
     elif _REGISTERS.fullmatch(name):
         read.registered.append(call)
+    elif _SYMBOLS.fullmatch(name) and names:
+        read.symbol_copies[names[0]].append(call)
+    elif _ROWS.fullmatch(name):
+        for each in sorted(set(names[:3]) - {""}):
+            read.row_moves[each].append(call)
     moves = _MOVES.fullmatch(name) is not None
     for each in sorted(set(names[:2]) if moves else ()):
         read.moves[each].append(call)

@@ -40,7 +40,7 @@ void run() {
 
 - Of arguments for the kernel's pointers: local arrays and vectors of the function that launches, the addresses of its
   variables, what its `std::unique_ptr` of no other deleter keeps, and pointers that it sets once, to `malloc`, `calloc`
-  or `new`.
+  or `new`, also in a struct whose member the kernel names.
   There is no fix to press.
 """
 
@@ -56,6 +56,7 @@ from warpwright.facts.types import builtin_type
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.host._pointers import HostFunction, launches_of
 from warpwright.syntax.nodes import parent_of, uncast
+from warpwright.syntax.source import Source
 
 severity = Severity.WARNING
 
@@ -74,6 +75,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         source = launch.function.source
         for argument, parameter in zip(launch.arguments, kernel.parameters, strict=False):
             what = _of_host(launch.function, argument) if parameter.is_pointer else ""
+            if not parameter.is_pointer and argument.type == "identifier":
+                yield from _of_members(kernel, launch.function, source.node_code(argument), parameter.name)
             if what:
                 given = source.node_code(argument)
                 yield Finding(
@@ -114,12 +117,37 @@ def _of_host(function: HostFunction, argument: Node) -> str:
         return ""
     if inner.type == "array_declarator":
         return "a local array"
+    return _made_by(source, value)
+
+
+def _made_by(source: Source, value: Node) -> str:
+    """What gives a pointer memory of the host; empty where it is something else."""
     made = uncast(source, value)
     if made.type == "new_expression":
         return "`new`"
     called = made.child_by_field_name("function") if made.type == "call_expression" else None
     is_malloc = called is not None and _ALLOCATES.fullmatch(source.node_code(called)) is not None
     return "`malloc`" if is_malloc else ""
+
+
+def _of_members(kernel: Kernel, function: HostFunction, name: str, parameter: str) -> Iterator[Finding]:
+    """Pointers in a struct that the launch is handed, which are set once and which the kernel names."""
+    for member, values in function.assigned.items():
+        owner, _, label = member.partition(".")
+        what = _made_by(function.source, values[0]) if owner == name and label.isidentifier() else ""
+        if not what or len(function.settings.get(member, ())) != 1 or function.registered:
+            continue
+        used = re.compile(rf"\b{re.escape(parameter)}\s*\.\s*{label}\b")
+        texts = [kernel.span.text, *(each.source.node_text(each.node) for each in kernel.callees)]
+        if any(used.search(text) for text in texts):
+            yield Finding(
+                span=function.source.span(values[0]),
+                message=(
+                    f"`{member}` is host memory ({what}), passed to the kernel as `{parameter}.{label}`"
+                    "\nCopy it to device memory (cudaMalloc), or allocate it with cudaMallocManaged."
+                ),
+                evidence={"parameter": f"{parameter}.{label}", "argument": member},
+            )
 
 
 def _is_kept(function: HostFunction, name: str) -> bool:

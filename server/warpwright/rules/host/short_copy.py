@@ -35,7 +35,8 @@ void run(const float *x, int n) {
 
 - Of pointers that the function hands to the kernel by their names and allocates once, as `n * sizeof(T)`: copies and
   fills of `n` bytes in so many words. Of copies and fills whose size is that of a pointer that they are handed:
-  `sizeof(x)`.
+  `sizeof(x)`. Of rows, those of `n` bytes whose pitch is `n * sizeof(T)`. Of a variable of the device that the kernel
+  names, `T x[n]`, copies of `n` bytes.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rules.base import Finding, Fix, Related, Severity
-from warpwright.rules.host._pointers import HostFunction, pointers_of
+from warpwright.rules.host._pointers import HostFunction, launches_of, pointers_of
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import uncast, uncommented
 from warpwright.syntax.source import Source
 
@@ -59,8 +61,10 @@ _BYTES = re.compile(r"\b(?:u?int8_t|char|bool|byte|uchar)\b")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
+    yield from _of_symbols(kernel)
     for function, name in pointers_of(kernel):
         yield from _of_pointers(function, name)
+        yield from _of_rows(function, name)
         allocated = _elements(function, name)
         if allocated is None:
             continue
@@ -104,6 +108,55 @@ def _of_pointers(function: HostFunction, name: str) -> Iterator[Finding]:
             )
 
 
+def _of_rows(function: HostFunction, name: str) -> Iterator[Finding]:
+    """Copies and fills of rows of as many bytes as a row has elements."""
+    source = function.source
+    for call in function.row_moves.get(name, ()):
+        copies = "cpy" in source.node_code(call.node).partition("(")[0]
+        pitches, at = ((1, 3), 4) if copies else ((1,), 3)
+        if len(call.arguments) <= at:
+            continue
+        width = call.arguments[at]
+        elements = [_elements_in(source, call.arguments[pitch]) for pitch in pitches]
+        if _words(source, width) in elements:
+            yield Finding(
+                span=source.span(width),
+                message=(
+                    f"A row has `{source.node_code(width)}` elements of several bytes, and the call counts bytes."
+                    "\nThe rest keeps what was there before: multiply by the size of an element."
+                ),
+                evidence={"pointer": name, "bytes": source.node_code(width)},
+            )
+
+
+def _of_symbols(kernel: Kernel) -> Iterator[Finding]:
+    """Copies to variables of the device of as many bytes as they have elements."""
+    text = kernel.span.source.code[kernel.span.start : kernel.span.end]
+    seen: set[int] = set()
+    for launch in launches_of(kernel):
+        source = launch.function.source
+        for name, calls in launch.function.symbol_copies.items():
+            array = re.search(
+                rf"\b__(?:constant|device)__\s+([^;{{}}()]*?)\b{name}\s*\[([^\]]*)\]\s*[;={{]", decoded(source.code)
+            )
+            if array is None or _BYTES.search(array[1]) or not re.search(rb"\b%s\b" % encoded(name), text):
+                continue
+            for call in calls:
+                size = call.arguments[2] if len(call.arguments) > 2 else None
+                if size is None or size.start_byte in seen or _words(source, size) != "".join(array[2].split()):
+                    continue
+                seen.add(size.start_byte)
+                bytes_of = source.node_code(size)
+                yield Finding(
+                    span=source.span(size),
+                    message=(
+                        f"`{name}` has `{bytes_of}` elements of several bytes, and the call counts bytes."
+                        "\nThe rest keeps what was there before: multiply by the size of an element."
+                    ),
+                    evidence={"pointer": name, "bytes": bytes_of},
+                )
+
+
 def _is_pointer(declarator: Node) -> bool:
     inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
     return inner is not None and inner.type == "pointer_declarator"
@@ -114,14 +167,19 @@ def _elements(function: HostFunction, name: str) -> tuple[Node, str] | None:
     found, source = function.allocations.get(name, ()), function.source
     if len(found) != 1 or len(found[0].arguments) < 2:
         return None
-    product = found[0].arguments[1]
+    elements = _elements_in(source, found[0].arguments[1])
+    return (found[0].node, elements) if elements else None
+
+
+def _elements_in(source: Source, product: Node) -> str:
+    """The words for n in `n * sizeof(T)`, of elements of several bytes; none for another size."""
     if product.type != "binary_expression" or source.node_code(product.children[1]) != "*":
-        return None
+        return ""
     sides = [uncast(source, side) for side in uncommented(product) if side.is_named]
     sizes = [side for side in sides if side.type == "sizeof_expression"]
     if len(sides) != 2 or len(sizes) != 1 or _BYTES.search(source.node_code(sizes[0])):
-        return None
-    return found[0].node, _words(source, sides[0] if sides[1] is sizes[0] else sides[1])
+        return ""
+    return _words(source, sides[0] if sides[1] is sizes[0] else sides[1])
 
 
 def _words(source: Source, node: Node) -> str:
