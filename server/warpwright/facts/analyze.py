@@ -151,7 +151,10 @@ def _cached_kernel(
         return whole(_kernel(unit, text, sites, uneven))
     supposed = _supposed_sites(sites, uneven)
     shapes = tuple(
-        (s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments, s.allocated, s.is_certain)
+        (
+            *(s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments),
+            *(s.arguments, s.allocated, s.members, s.is_certain),
+        )
         for s in (*sites, *supposed)
     )
     key = kernel_key(unit, functions, (unit.step_share, shapes))

@@ -74,6 +74,8 @@ class Triple:
 
 
 HostValue = Known | Triple | None
+Members = tuple[tuple[str, HostValue], ...]
+"""What the text gives a struct's members once and for all, by their names or their places in a list."""
 _LOOP_OR_FUNCTION = ("for_statement", "function_definition", "lambda_expression")
 
 
@@ -90,6 +92,7 @@ class LaunchSite:
     is_certain: bool = False  # its grid, block and shared memory follow from the text
     allocated: tuple[int | None, ...] = ()  # bytes that the host allocates for each argument, where the text says so
     unfilled: frozenset[int] = frozenset()  # the arguments whose memory nothing uses between its allocation and this
+    members: tuple[Members, ...] = ()  # of the arguments that are structs
 
 
 MAX_BINDINGS = 1
@@ -410,7 +413,40 @@ class HostReader:
         certain = certain and use.syntax is not None and reached and not may_leave(self.unit, scope, call)
         certain = certain and is_settled(self.unit, scope, [*uncommented(use.syntax)[:3], *passed])
         unfilled = frozenset(i for i, node in enumerate(given) if self._is_unfilled(scope, node, call))
-        return LaunchSite(name, launch, templates, tuple(values), qualifier, reached, certain, allocated, unfilled)
+        members = tuple(self._members(scope, node, call.start_byte) for node in given)
+        return LaunchSite(
+            name, launch, templates, tuple(values), qualifier, reached, certain, allocated, unfilled, members
+        )
+
+    def _members(self, scope: HostScope, argument: Node, before: int) -> Members:
+        triple = self.value(self._lowered(scope, argument), scope, before)
+        if isinstance(triple, Triple) and is_settled(self.unit, scope, [argument]):
+            parts = (("x", triple.x), ("y", triple.y), ("z", triple.z))
+            return tuple((axis, part) for axis, part in parts if not _is_open(part))
+        name = scope.source.node_code(argument)
+        whole = [d for d in scope.definitions.get(name, ()) if d.kind != "declare"]
+        if argument.type != "identifier" or len(whole) > 1 or any(d.kind == "written" or d.sides for d in whole):
+            return ()
+        given: dict[str, Node] = {}
+        listed = whole[0].value if whole and whole[0].start < before else None
+        if listed is not None and listed.type == "initializer_list":
+            given = {str(at): item for at, item in enumerate(uncommented(listed))}
+        for spelled, definitions in scope.definitions.items():
+            owner, _, member = spelled.partition(".")
+            if owner != name or not member:
+                continue
+            first = definitions[0]
+            if len(definitions) > 1 or listed is not None or first.kind != "=" or first.sides or first.start >= before:
+                return ()
+            if first.value is not None:
+                given[member] = first.value
+        found: list[tuple[str, HostValue]] = []
+        for member, node in given.items():
+            value = self.value(self._lowered(scope, node), scope, node.start_byte)
+            numbers = (value.x, value.y, value.z) if isinstance(value, Triple) else (value,)
+            if not any(_is_open(number) for number in numbers) and is_settled(self.unit, scope, [node]):
+                found.append((member, value))
+        return tuple(found)
 
     def _allocation(self, scope: HostScope, argument: Node, before: int) -> Node | None:
         """The one call that gives an argument its memory."""

@@ -16,7 +16,7 @@ from warpwright.facts.unit import Unit
 from warpwright.syntax.nodes import ancestors, descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
-_CALLS = re.compile(r"dim3|(?:std::)?(?:min|max)|ceilf?")
+_CALLS = re.compile(r"dim3|make_u?int3|(?:std::)?(?:min|max)|ceilf?")
 _EXTENT = re.compile(r"\w+\.[xyz]")
 _PIECES = re.compile(r"[;()]|\b(?:const|constexpr|enum)\b|\b(\w+)\s*[={]")
 _ASKS = re.compile(r"(?i)(?:assert|check|require|verify)\w*\s*\([^;]*%")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from warpwright.facts import ir
 from warpwright.facts.lanes import simplify
-from warpwright.facts.launches import Known, LaunchSite
+from warpwright.facts.launches import HostValue, Known, LaunchSite, Triple
 from warpwright.facts.model import ASSUMED_EXTENT, WARP, Dim3, Launch, Space
 from warpwright.facts.position import Position
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
@@ -57,7 +58,8 @@ def argument(parameter: ir.FunctionParameter, extent: int, index: int, site: Lau
         region = Region(parameter.name, Space.GLOBAL, target, bytes=size, unfilled=unfilled)
         return Value(0, kind, 0, 0, False, region)
     if kind.kind == "struct":
-        return _struct_argument(parameter.name, kind, extent)
+        members = site.members[index] if site is not None and index < len(site.members) else ()
+        return _struct_argument(parameter.name, kind, extent, dict(members))
     if kind.is_integer:
         given = site.arguments[index] if site is not None and index < len(site.arguments) else None
         if isinstance(given, Known):
@@ -66,16 +68,19 @@ def argument(parameter: ir.FunctionParameter, extent: int, index: int, site: Lau
     return soft(kind, False)
 
 
-def _struct_argument(name: str, kind: CType, extent: int) -> AnyValue:
+def _struct_argument(name: str, kind: CType, extent: int, members: Mapping[str, HostValue]) -> AnyValue:
     fields: dict[str, AnyValue] = {}
-    for part, _, member in kind.fields:
+    for place, (part, _, member) in enumerate(kind.fields):
         label = f"{name}.{part}"
+        given = members.get(part, members.get(str(place)))
         if member.kind == "pointer":
             fields[part] = Value(0, member, 0, 0, False, Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE))
         elif member.is_integer:
-            fields[part] = Value(extent, member, ASSUMED, grain=1)
+            number = given.value if isinstance(given, Known) else extent
+            fields[part] = Value(number, member, EXACT if isinstance(given, Known) else ASSUMED, grain=1)
         elif member.kind == "struct":
-            fields[part] = _struct_argument(label, member, extent)
+            inner = {"x": given.x, "y": given.y, "z": given.z} if isinstance(given, Triple) else {}
+            fields[part] = _struct_argument(label, member, extent, inner)
         else:
             fields[part] = soft(member, False)
     return StructValue(kind, fields)
