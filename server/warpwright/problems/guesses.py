@@ -6,12 +6,15 @@ nothing that it may depend on was guessed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from warpwright.facts.model import Basis, Divergence, Kernel
 from warpwright.facts.profile import Fault, FaultKind
+from warpwright.facts.types import builtin_type
+from warpwright.syntax.nodes import descendants
 
 
 class About(StrEnum):
@@ -43,6 +46,7 @@ class Guess:
         return f"{self.text} (`// warpwright: {self.directive}` says it)" if self.directive else self.text
 
 
+_NAME = re.compile(r"(?<![\w.])(?<!->)[A-Za-z_]\w*")
 _ADDRESSES = frozenset({FaultKind.OUT_OF_BOUNDS, FaultKind.MISALIGNED, FaultKind.GLOBAL_RACE})
 _CONDITIONS = frozenset({
     FaultKind.ASSERTION, FaultKind.TRAP, FaultKind.DEADLOCK, FaultKind.BARRIER_NOT_REACHED, FaultKind.STEP_LIMIT,
@@ -90,12 +94,41 @@ def made_up_values(kernel: Kernel) -> tuple[Guess, ...]:
         for access in kernel.accesses
         if access.basis in (Basis.DATA_DEPENDENT, Basis.UNKNOWN)
     )
-    by_data = any(branch.divergence is Divergence.DATA_DEPENDENT for branch in kernel.branches)
+    by_data = _arrays_decide(kernel)
     if not lines and not by_data and kernel.incomplete is None:
         return ()
     text = "the values of arrays, on which it depends, were made up"
     everywhere = kernel.incomplete is not None
     return (Guess(About.VALUES, text, "array NAME[EXTENT] in index(LIMIT)", lines=None if everywhere else lines),)
+
+
+def _arrays_decide(kernel: Kernel) -> bool:
+    """Whether what the kernel is handed may decide a condition: one that data decide, or what its names are set to,
+    names a parameter that is no number, or calls a function of the text.
+
+    Example: not `while (atomicAdd(&arrived, 0) < gridDim.x)`, where `arrived` is a variable of the device.
+    """
+    conditions = [branch for branch in kernel.branches if branch.divergence is Divergence.DATA_DEPENDENT]
+    if not conditions or kernel.node is None:
+        return bool(conditions)
+    given = {parameter.name for parameter in kernel.parameters if builtin_type(parameter.type) is None}
+    given |= {callee.name for callee in kernel.callees}
+    meanings = {name: [body] for name, body in kernel.macros.items()}
+    for node in descendants(kernel.node, "init_declarator", "assignment_expression"):
+        left, right = node.children[0], node.children[-1]
+        for name in _names(kernel.source.node_code(left))[:1]:
+            meanings.setdefault(name, []).append(kernel.source.node_code(right))
+    waiting = [branch.condition for branch in conditions]
+    seen: set[str] = set()
+    while waiting:
+        names = set(_names(waiting.pop())) - seen
+        seen |= names
+        waiting += (meaning for name in names for meaning in meanings.get(name, ()))
+    return not given.isdisjoint(seen)
+
+
+def _names(text: str) -> list[str]:
+    return _NAME.findall(text)
 
 
 def other_sizes(shape: Mapping[str, int], own: Mapping[str, int] | None) -> tuple[Guess, ...]:
