@@ -56,7 +56,12 @@ void run(float *out, const float *in, int n) {
 - It is an error where the threads part at the launch that was found, and a warning where that depends on run-time
   values: a guard `i < n` splits a block only when n is not a multiple of its size.
 - Of several barriers that one such condition may split, the first is shown.
-- Barriers of a part of the block are read in assembly of one such instruction: `bar.sync 1, 64;` and `bar.arrive`.
+- Barriers of a part of the block are read in assembly of one such instruction, `bar.sync 1, 64;` or `bar.arrive`, whose
+  numbers may be operands that the text gives, and in objects of `cuda::barrier` in shared memory. The warps of a block
+  whose ways are known are followed through them: what cannot go on is an error. So are barriers of a cluster whose
+  blocks come there at different times, where the kernel has `__cluster_dims__`.
+- Waits for all lanes of a warp (`__syncwarp()`, shuffles, votes, groups of 32) under a condition on data that the lanes
+  read each for themselves are a warning, one for each condition. What shuffles give is taken to be the same for all.
 - A condition on data that threads read each for themselves is a warning: the data may be the same for all. A run
   finds threads of a block that wait at different barriers, and lanes that a shuffle's or a vote's mask names and that
   do not come to it (`warpwright check --profile`), and confirms what the text shows; it notes as information threads
