@@ -103,8 +103,8 @@ class TraceRecorder(Recorder):
         where = self._placed(pointer, mask) if pointer.data is not None else None
         done = not intervals.is_doubtful and scenario_of(position) == ()
         certain = done and not (intervals.cut or intervals.guessed)
-        apart = done and not (intervals.passed or intervals.lost or intervals.apart or self.waited)
-        self.memory.access(span, kind, size, pointer, where, position, certain=certain, apart=apart)
+        apart = not (intervals.passed or intervals.lost or intervals.apart or self.waited)
+        self.memory.access(span, kind, size, pointer, where, position, certain=certain, done=done, apart=apart)
         if where is None or pointer.basis not in (EXACT, DATA):
             return
         spare = self.looks_ahead and space is Space.GLOBAL and kind is AccessKind.LOAD
@@ -397,7 +397,7 @@ def traced(
         left -= cost
         if number == 0:
             unwritten += recorder.memory.in_block(text.source, text.node, warps, index)
-    unwritten += recorder.memory.in_grid(index)
+    unwritten += recorder.memory.in_grid(text.source, text.node, index)
     bare = {read[0].key: read for read in reversed(recorder.bare) if is_plain(text.source, text.node, read[1])}
     unwritten += (
         UnwrittenRead(read[0], read[1], Space.LOCAL, index, read[2], read[3], read[4]) for read in bare.values()

@@ -18,7 +18,7 @@ from warpwright.facts.memory import Pattern
 from warpwright.facts.model import WARP, AccessKind, Dim3, Space, UnwrittenRead
 from warpwright.facts.position import Position
 from warpwright.facts.values import EXACT, Region, Value
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 _UPDATES = re.compile(r"atomic(?:Add|Sub|Min|Max|Inc|Dec|And|Or|Xor)(?:_block)?")
@@ -96,6 +96,7 @@ class BlockMemory:
     warps: int = 0  # that were followed to their end
     arrays: dict[int, _Array] = field(default_factory=lambda: {})
     unfilled: dict[int, _Array] = field(default_factory=lambda: {})
+    summed: dict[int, _Array] = field(default_factory=lambda: {})  # by atomics, of what the host left unfilled
     is_open: bool = False
 
     def begin_block(self, block: Dim3) -> None:
@@ -112,10 +113,11 @@ class BlockMemory:
         position: Position,
         *,
         certain: bool,
+        done: bool,
         apart: bool,
     ) -> None:
         """A request of a warp; one whose address is not known is nowhere. It is `certain` where the warp is sure to
-        make it; `apart` where it does at the sizes that are taken, and has met no other threads before."""
+        make it, `done` where it does at the sizes that are taken; `apart`: it has met no other threads before."""
         region = pointer.region
         if region is None:
             self.is_open = self.is_open or kind is not AccessKind.LOAD
@@ -124,8 +126,11 @@ class BlockMemory:
             array.access(span, kind, size, pointer, where, position, certain=certain)
         elif region.unfilled:
             array = self.unfilled.setdefault(id(region), _Array(region))
-            reads = apart and not (kind is AccessKind.ATOMIC and _OVERWRITES.search(span.text))
-            array.access(span, kind, size, pointer, where, position, certain=reads)
+            overwrites = kind is AccessKind.ATOMIC and _OVERWRITES.search(span.text) is not None
+            array.access(span, kind, size, pointer, where, position, certain=done and apart and not overwrites)
+            if done and kind is AccessKind.ATOMIC and not overwrites:
+                summed = self.summed.setdefault(id(region), _Array(region))
+                summed.access(span, kind, size, pointer, where, position, certain=True)
 
     def in_block(self, source: Source, kernel: Node, warps: int, launch: int) -> Iterator[UnwrittenRead]:
         """Of shared memory, in a block of so many warps."""
@@ -134,11 +139,29 @@ class BlockMemory:
                 if not array.is_open and is_plain(source, kernel, array.region.name):
                     yield from array.unwritten(launch)
 
-    def in_grid(self, launch: int) -> Iterator[UnwrittenRead]:
-        """Of global memory, in all blocks that were begun."""
-        for array in self.unfilled.values():
-            if array.is_private:
-                yield from array.unwritten(launch)
+    def in_grid(self, source: Source, kernel: Node, launch: int) -> Iterator[UnwrittenRead]:
+        """Of global memory, in all blocks that were begun: what no other thread writes, and what all threads only ever
+        add to by atomics, whatever they met before."""
+        for key, array in self.unfilled.items():
+            found = list(array.unwritten(launch)) if array.is_private else []
+            if not found and key in self.summed and _is_only_updated(source, kernel, array.region.name):
+                found = list(self.summed[key].unwritten(launch))
+            yield from found
+
+
+def _is_only_updated(source: Source, kernel: Node, name: str) -> bool:
+    """Whether a parameter is named where an atomic function reads and writes it, and nowhere else."""
+    body = kernel.child_by_field_name("body")
+    uses = [node for node in descendants(body, "identifier") if source.node_code(node) == name] if body else []
+    for use in uses:
+        call = next((each for each in ancestors(use) if each.type == "call_expression"), None)
+        called = call.child_by_field_name("function") if call is not None else None
+        given = uncommented(call.child_by_field_name("arguments")) if call is not None else []
+        if called is None or not _UPDATES.fullmatch(source.node_code(called)) or not given:
+            return False
+        if not given[0].start_byte <= use.start_byte < given[0].end_byte:
+            return False
+    return bool(uses)
 
 
 def is_plain(source: Source, kernel: Node, name: str) -> bool:

@@ -45,8 +45,8 @@ void run(float *out, const float *in) {
   places and did not show it, makes it information. Where the compiler took an access out, the finding says so.
 - From the text only certain races are reported: of two threads whose addresses follow from the text, with a block
   that a launch gives, and under conditions that all threads of a block share or that sizes decide. Of a long
-  loop, its first iterations alone are judged. Behind inline assembly nothing is, but for barriers with a number that the
-  whole block meets at. What stands before a fence is not compared with what stands behind one.
+  loop, its first iterations alone are judged. Behind inline assembly nothing is, but for barriers with a number that
+  the whole block meets at. What stands before a fence is not compared with what stands behind one.
 - A `cuda::barrier` that the whole block meets at orders what stands before the arrival and behind the wait.
   `__pipeline_memcpy_async` stores when it stands in the text; its wait is each thread's own.
 - Stores of one value are no race, nor is a plain read in front of the thread's own atomic update.
