@@ -322,7 +322,8 @@ AIM_US = 3.0
 
 def timed(folder: Path, out: Path | None) -> int:
     """Microseconds of the processor in a call: of packages, and of wrappers by hand around the same launch functions,
-    in turns. What a call launches takes less than the call, so the GPU does not hold it up."""
+    in turns; where gradients are required, those with a backward too. What a call launches takes less than the call, so
+    the GPU does not hold it up."""
     import torch
 
     load_by_hand(folder)
@@ -339,15 +340,16 @@ def timed(folder: Path, out: Path | None) -> int:
     for name, package in HAND.items():
         os.environ["TORCH_EXTENSIONS_DIR"] = str((folder / name).resolve() / ".built")
         wired = getattr(__import__(package), package)
-        by_hand = getattr(torch.ops.by_hand, package)
         for way in ("plain", "no_grad", "requires grad"):
-            args = arguments[name]
+            args, library = arguments[name], torch.ops.by_hand
             if way == "requires grad":
                 if name == "saxpy":
                     continue  # what writes over its argument has no backward
                 args = tuple(e.clone().requires_grad_() if isinstance(e, torch.Tensor) else e for e in args)
+                library = torch.ops.by_hand_with_backward
+                _agree(wired, getattr(library, package), args)
             with torch.set_grad_enabled(way != "no_grad"):
-                rows.append({"package": name, "call": way, **_beside(wired, by_hand, args)})
+                rows.append({"package": name, "call": way, **_beside(wired, getattr(library, package), args)})
             print(json.dumps(rows[-1]), flush=True)
     document = {
         **gpu_run(),
@@ -360,6 +362,17 @@ def timed(folder: Path, out: Path | None) -> int:
     if out:
         (out / "wrapper_overhead.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def _agree(wired: Any, by_hand: Any, args: tuple[Any, ...]) -> None:
+    """Both are the same function, with the same gradients."""
+    import torch
+
+    tensors = [each for each in args if isinstance(each, torch.Tensor)]
+    results = [call(*args) for call in (wired, by_hand)]
+    gradients = [torch.autograd.grad(each.sum(), tensors) for each in results]
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
 
 
 def _beside(wired: Any, by_hand: Any, args: tuple[Any, ...]) -> dict[str, float]:

@@ -111,8 +111,7 @@ def _waits(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
 
 
 def _graph(trace: Trace, costs: Sequence[LineCost]) -> Iterator[_Found]:
-    """All launches replayed that nothing waits for: the host's time between kernels goes, and the gap between kernels in
-    a graph comes."""
+    """All launches replayed that nothing waits for: the host's time between kernels goes, a graph's gap comes."""
     launching = [cost for cost in costs if cost.launches and not cost.waits]
     waits = sum(sum(cost.waits.values()) for cost in costs)
     count = sum(cost.launches for cost in launching)
@@ -151,8 +150,8 @@ def _batching(trace: Trace, shared: Shared, costs: Sequence[LineCost]) -> Iterat
                 "the inputs and launch once (torch.bmm, torch.func.vmap, torch._foreach_*)",
                 (cost.place,),
                 round(min(saved, shared.own * (1 - 1 / turns))) - listed,
-                f"kernels of {_FEW_BLOCKS} blocks fill a GPU, those of fewer leave the rest idle, so that all iterations at "
-                "once take as long as one, or as their blocks do"
+                f"kernels of {_FEW_BLOCKS} blocks fill a GPU, those of fewer leave some idle: all iterations at once "
+                "take as long as one, or as their blocks do"
                 + (f", and {_LISTED_TENSOR / 1e3:g} us for each tensor of a list" if listed else "")
                 + "; holds where iterations do not depend on each other",
             )

@@ -145,6 +145,8 @@ def _python_side(name: str, forward: Forward, backward: Sequence[Code]) -> list[
     if len(codes) == 1 and set(floats) == {"f32"} and not _written_over(formula):
         text(f'torch.library.register_autocast("{name}::{name}", "cuda", torch.float32)')
     text()
+    text(f"_operator = torch.ops.{name}.{name}.default  # to look it up in each call takes as long as other wrappers")
+    text()
     text()
     text.add(_function(name, forward))
     return text.lines
@@ -163,7 +165,7 @@ def _function(name: str, forward: Forward) -> list[str]:
         tensors = ", ".join(each.name for each in formula.inputs)
         text(f"if torch.is_grad_enabled() and any(each.requires_grad for each in ({tensors},)):")
         text(f'    raise NotImplementedError("{name} has no backward: it writes over {" and ".join(over)}.")')
-    text(f"return torch.ops.{name}.{name}({', '.join(arguments)})")
+    text(f"return _operator({', '.join(arguments)})")
     return text.lines
 
 
