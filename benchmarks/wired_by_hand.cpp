@@ -1,6 +1,7 @@
 // Wrappers as a developer writes them by hand: an operator with a device guard, the current stream and the checks that
 // keep a launch from reading what is not there. They launch what `wire` wrote, so that only the wrappers differ. Those of
 // by_hand_with_backward have a derivative too, by torch::autograd::Function as PyTorch's documentation writes one.
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from warpwright_harness.pytest_plugin import assert_runs  # noqa: E402
 from warpwright_harness.torch_check import checks, subject, target, variants  # noqa: E402
+from warpwright_harness.torch_check.seen import Seen  # noqa: E402
 
 OPERATORS = str(Path(__file__).with_name("torch_ops.py"))
 QUICK = ("repeated", "inference mode", "backward", "gradcheck", "float16", "autocast bfloat16", "odd sizes", "empty",
@@ -113,3 +114,13 @@ def test_arguments_in_other_sizes_agree_with_each_other() -> None:
     assert not strided.is_contiguous()
     assert torch.equal(strided, x)
     assert variants.unaligned((x,))[0].data_ptr() % 16
+
+
+@pytest.mark.parametrize(("gpu", "status"), [(0, "ran"), (1, "wrong")])
+def test_a_kernel_runs_where_its_arguments_are(gpu: int, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GPUs that reach each other give the right result from the wrong one."""
+    name = "void scale_kernel<float>(float const*)"
+    seen = Seen({}, {name: 1}, {}, {name: 2.0}, {}, 9.0, {}, frozenset({name}), {name: frozenset({0})})
+    monkeypatch.setattr(subject, "watch", lambda *_, **__: (None, seen))
+    asked = subject.Subject(lambda: None, (), "cuda", kernels=("scale_kernel",))
+    assert subject.run(asked, (), gpu=gpu).status == status

@@ -123,7 +123,7 @@ def other_device(subject: Subject) -> Answer:
         return Answer("not-run", "there is no second GPU here")
     torch.cuda.set_device(0)
     args = mapped(subject.args, lambda each: each.to("cuda:1"))
-    answer = run(subject, args, expected=subject.expected)
+    answer = run(subject, args, expected=subject.expected, gpu=1)
     if torch.cuda.current_device():
         return Answer("wrong", "the call changes the current device")
     return answer

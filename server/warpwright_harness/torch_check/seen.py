@@ -50,7 +50,7 @@ _LIBRARIES = re.compile(
 class Seen:
     """How often each operator, kernel and bound function ran, and microseconds of each kernel and outermost operator.
     `inside` names the operators of aten that computed inside of each custom operator, `launched` the kernels that
-    custom operators launched themselves."""
+    custom operators launched themselves, `devices` the GPUs on which each kernel ran."""
 
     operators: Mapping[str, int]
     kernels: Mapping[str, int]
@@ -60,6 +60,7 @@ class Seen:
     total_us: float
     inside: Mapping[str, frozenset[str]]
     launched: frozenset[str]
+    devices: Mapping[str, frozenset[int]]
 
     def count(self, names: Iterable[str]) -> int:
         """How often any of `names` ran, as a kernel where kernels have these names, else as an operator or function."""
@@ -69,6 +70,12 @@ class Seen:
             if found:
                 return found
         return 0
+
+    def ran_on(self, names: Iterable[str]) -> frozenset[int]:
+        """The GPUs on which kernels of `names` ran."""
+        wanted = [_named(each) for each in names]
+        found = (where for name, where in self.devices.items() if any(each.search(name) for each in wanted))
+        return frozenset().union(*found)
 
     def share(self, names: Iterable[str]) -> float | None:
         """The part of the time that `names` took; None where nothing was timed."""
@@ -144,6 +151,7 @@ def _seen(events: Sequence[Any], bound: Mapping[str, int]) -> Seen:
     kernels, operators, kernel_us, operator_us = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     inside: dict[str, frozenset[str]] = {}
     launched: set[str] = set()
+    devices: dict[str, frozenset[int]] = {}
     total = 0.0
     for event in events:
         took = event.time_range.elapsed_us()
@@ -151,6 +159,7 @@ def _seen(events: Sequence[Any], bound: Mapping[str, int]) -> Seen:
             if not getattr(event, "is_user_annotation", False):
                 kernels[event.name] += 1
                 kernel_us[event.name] += took
+                devices[event.name] = devices.get(event.name, frozenset()) | {event.device_index}
             continue
         if event.cpu_parent is None:
             total += took
@@ -162,7 +171,7 @@ def _seen(events: Sequence[Any], bound: Mapping[str, int]) -> Seen:
             operators[event.name] += 1
             launched |= {each.name for each in event.kernels}
             inside[event.name] = inside.get(event.name, frozenset()) | frozenset(_computing(event))
-    return Seen(operators, kernels, bound, kernel_us, operator_us, total, inside, frozenset(launched))
+    return Seen(operators, kernels, bound, kernel_us, operator_us, total, inside, frozenset(launched), devices)
 
 
 def _computing(event: Any) -> Iterable[str]:

@@ -79,9 +79,11 @@ def run(
     expected: Any = None,
     tolerance: float = EXACT,
     inspected: bool = True,
+    gpu: int | None = None,
 ) -> Answer:
     """Call the operator under the eyes of the profiler. `around` runs the call, as under autocast. `expected` is what
-    must come out, None where nothing says so. `inspected`: look for the cause of a fallback by a second call."""
+    must come out, None where nothing says so. `inspected`: look for the cause of a fallback by a second call. `gpu` is
+    the one on which kernels must run, None where nothing says so."""
     made = call or subject.call
     fresh = copied(args)
     with quiet():
@@ -89,6 +91,10 @@ def run(
             result, seen = watch(lambda: around(partial(result_of, made, fresh)), subject.device, functions=True)
         except Exception as error:
             return Answer("raises", first_line(error))
+    elsewhere = seen.ran_on(subject.kernels) - {gpu}
+    if gpu is not None and elsewhere:
+        said = f"the kernel ran on cuda:{min(elsewhere)}, over arguments on cuda:{gpu} that it reached across GPUs"
+        return Answer("wrong", said, seen.count(subject.kernels))
     return judged(subject, result, seen, expected, tolerance, lambda: inspected and _cause(subject, made, args, around))
 
 
