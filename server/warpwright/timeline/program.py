@@ -223,7 +223,8 @@ def cupti_trace(text: str, name: str) -> Trace:
     calls.sort(key=lambda each: each.start)
     places = _places({each for stack in stacks.values() for each in stack}, modules)
     kernels = {each.correlation: each.name for each in activities if each.kind is Work.KERNEL}
-    lines, recorded = [], []
+    lines: list[LineEvent] = []
+    recorded: list[tuple[int, int]] = []
     for call in calls:
         stack, start, end = marks.get(call.correlation, (0, 0, 0))
         own = (places[each] for each in stacks.get(stack, ()) if each in places)
