@@ -210,8 +210,8 @@ def cupti_trace(text: str, name: str) -> Trace:
                 case "T":
                     stacks[int(rest[0])] = tuple(map(int, rest[1:]))
                 case "S":
-                    correlation, stack, start, end = map(int, rest)
-                    marks[correlation] = stack, start, end
+                    correlation, *mark = rest
+                    marks[int(correlation)] = int(mark[0]), int(mark[1]), int(mark[2])
                 case "D":
                     devices[rest[0]] = None
                 case "M":
@@ -226,12 +226,12 @@ def cupti_trace(text: str, name: str) -> Trace:
     lines: list[LineEvent] = []
     recorded: list[tuple[int, int]] = []
     for call in calls:
-        stack, start, end = marks.get(call.correlation, (0, 0, 0))
+        stack, began, ended = marks.get(call.correlation, (0, 0, 0))
         own = (places[each] for each in stacks.get(stack, ()) if each in places)
         if place := next((each for each in own if not _is_stub(each, kernels.get(call.correlation))), None):
             lines.append(LineEvent(call.start, call.thread, place))
         if stack:
-            recorded.append((start, max(end, call.start) if call.start - end < _MOST_GAP else end))
+            recorded.append((began, max(ended, call.start) if call.start - ended < _MOST_GAP else ended))
     return Trace(
         name,
         calls=tuple(calls),
