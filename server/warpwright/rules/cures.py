@@ -31,6 +31,19 @@ def include(source: Source, header: str, *instead: str) -> TextEdit | None:
     return TextEdit(at, at, f"#include <{header}>\n")
 
 
+def at_end(source: Source, text: str) -> TextEdit:
+    """The edit that puts lines behind all others of the file."""
+    end = len(source.data)
+    gap = "\n" if source.data.endswith(b"\n") else "\n\n"
+    return TextEdit(end, end, f"{gap}{text}\n")
+
+
+def renamed(span: Span, old: str, new: str) -> TextEdit | None:
+    """The edit that puts another name in place of the last `old` in a span; None where it is not there."""
+    at = span.source.data[span.start : span.end].rfind(encoded(old))
+    return TextEdit(span.start + at, span.start + at + len(encoded(old)), new) if at >= 0 else None
+
+
 def replaced(span: Span, text: str) -> TextEdit:
     return TextEdit(span.start, span.end, text)
 

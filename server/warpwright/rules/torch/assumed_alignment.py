@@ -37,8 +37,7 @@ void launch_negate(torch::Tensor x) {
 ## Limits
 
 - Casts in host code of `data_ptr` to the vector types of CUDA; any mention of `uintptr_t` or of alignment in the
-  function counts as a check.
-  There is no fix to press.
+  function counts as a check. The fix checks the address; a scalar path for others is yours to write.
 """
 
 from __future__ import annotations
@@ -46,8 +45,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.unit import Unit, uses_torch
-from warpwright.rules.base import Finding, Severity
+from warpwright.cuda.extension.unit import Function, Unit, uses_torch
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure, include, line_before
+from warpwright.rules.host._statements import statement_of
+from warpwright.syntax.nodes import node_at
+from warpwright.syntax.source import Span
 
 severity = Severity.WARNING
 
@@ -77,4 +80,25 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     ),
                     evidence={"tensor": name, "type": wide},
                     kernel=function.name,
+                    cure=_cure(function, span, name, wide, bool(match["own"])),
                 )
+
+
+_BYTES = {"char": 1, "short": 2, "half": 2, "bfloat16": 2, "longlong": 8, "long": 8, "double": 8}
+
+
+def _cure(function: Function, span: Span, name: str, wide: str, is_tensor: bool) -> Cure | None:
+    """A check of the address, which says what is wrong in place of the launch that fails."""
+    node = node_at(span.source.root, span.start, span.end)
+    statement = statement_of(node) if node is not None else None
+    if statement is None:
+        return None
+    plain = wide.removeprefix("__nv_").removeprefix("__").removeprefix("u")
+    size = _BYTES.get(plain[:-1], 4) * int(plain[-1])
+    typed = re.match(r"\s*<[^<>()]*>", span.source.code_text(span.end, statement.end_byte))
+    pointer = f"{name}.data_ptr{typed[0].strip() if typed else ''}()" if is_tensor else name
+    text = (
+        f'TORCH_CHECK(reinterpret_cast<uintptr_t>({pointer}) % {size} == 0, "{name} must be aligned to {size} bytes");'
+    )
+    put = line_before(function.source, statement, text)
+    return cure("Check the address", include(span.source, "cstdint"), put) if put is not None else None

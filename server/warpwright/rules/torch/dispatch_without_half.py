@@ -51,17 +51,18 @@ void launch_negate(torch::Tensor x) {
 ## Limits
 
 - The macros of ATen/Dispatch.h over floating types. Whether the kernel is right in half, such as a long sum, is not
-  looked at.
-  There is no fix to press.
+  looked at; where it has atomics, which half needs other code for, there is no fix to press.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from warpwright.cuda.extension.unit import Unit
-from warpwright.rules.base import Finding, Severity
-from warpwright.rules.torch._tensors import dispatches
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure
+from warpwright.rules.torch._tensors import Dispatch, dispatches
+from warpwright.syntax.edits import TextEdit
 
 severity = Severity.INFORMATION
 
@@ -89,4 +90,27 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     ),
                     evidence={"macro": each.macro, "left_out": left_out},
                     kernel=function.name,
+                    cure=_cure(unit, each, left_out),
                 )
+
+
+_TWO = {
+    "AT_DISPATCH_FLOATING_TYPES": "AT_DISPATCH_FLOATING_TYPES_AND2",
+    "AT_DISPATCH_FLOATING_TYPES_AND_HALF": "AT_DISPATCH_FLOATING_TYPES_AND2",
+    "AT_DISPATCH_ALL_TYPES": "AT_DISPATCH_ALL_TYPES_AND2",
+    "AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES": "AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2",
+    "AT_DISPATCH_FLOATING_TYPES_AND": "AT_DISPATCH_FLOATING_TYPES_AND2",
+    "AT_DISPATCH_ALL_TYPES_AND": "AT_DISPATCH_ALL_TYPES_AND2",
+}
+
+
+def _cure(unit: Unit, dispatch: Dispatch, left_out: Sequence[str]) -> Cure | None:
+    """The macro with both types; none where what it calls has atomics."""
+    if any("atomic" in each.code for each in unit.reached(dispatch.function)):
+        return None
+    at = dispatch.source.data.find(b"(", dispatch.span.start)
+    wanted = ("Half", "BFloat16") if not dispatch.macro.endswith("_AND") else left_out
+    if at < 0 or len(wanted) > 2 - dispatch.macro.endswith("_AND"):
+        return None
+    head = f"{_TWO[dispatch.macro]}({''.join(f'at::k{kind}, ' for kind in wanted)}"
+    return cure("Dispatch half and bfloat16 too", TextEdit(dispatch.span.start, at + 1, head))

@@ -35,7 +35,7 @@ TORCH_LIBRARY_IMPL(ours, Autograd, m) { m.impl("scale", &scale_autograd); }
 - Also found in Python: a `torch.autograd.Function` without `backward`, which is a warning. An operator that a
   Function or a backward of the package calls, or whose name says that it is a backward, is left out; so is one that
   writes to its arguments or gives no tensor. Whether an operator is differentiable is not known: this is information.
-  There is no fix to press.
+  The fix makes `backward()` raise; the derivative is yours to write.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ from collections.abc import Iterator
 from warpwright.cuda.extension.entries import Registration
 from warpwright.cuda.extension.script import Script
 from warpwright.cuda.extension.unit import Unit
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import at_end, cure, include
 from warpwright.rules.torch._ops import COMPOSITE, OF_BACKWARD, called, defined, gives_tensor, tensors_in
 from warpwright.rules.torch._scripts import module_calls
 
@@ -73,7 +74,23 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
             ),
             evidence={"operator": called(each)},
             kernel=each.name,
+            cure=_cure(each),
         )
+
+
+def _cure(operator: Registration) -> Cure | None:
+    """What raises where a gradient is asked for, in place of none that nobody misses."""
+    if operator.is_pybind or not operator.space:
+        return None
+    return cure(
+        "Raise where a gradient is asked for",
+        include(operator.source, "torch/csrc/autograd/autograd_not_implemented_fallback.h"),
+        at_end(
+            operator.source,
+            f"TORCH_LIBRARY_IMPL({operator.space}, Autograd, m) {{\n"
+            f'    m.impl("{operator.name}", torch::autograd::autogradNotImplementedFallback());\n}}',
+        ),
+    )
 
 
 def _of_functions(script: Script) -> Iterator[Finding]:

@@ -36,19 +36,26 @@ TORCH_LIBRARY_IMPL(ours, Meta, m) { m.impl("scale", &scale_meta); }
 
 - One that gives nothing needs none. A warning where the package uses torch.compile or torch.export. Registrations are
   looked for in the C++ and Python of the package, for `torch.library.custom_op` in the same file.
-  There is no fix to press.
+  What is written is that of an operator that gives a tensor made by `empty_like` or `zeros_like`; There is no fix to press
+  for others: it would be a guess.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.script import string_of
+from warpwright.cuda.extension.entries import Registration
+from warpwright.cuda.extension.script import Function as Script_function
+from warpwright.cuda.extension.script import Script, string_of
 from warpwright.cuda.extension.unit import Unit
-from warpwright.rules.base import Finding, Severity
-from warpwright.rules.torch._ops import COMPOSITE, called, defined
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import at_end, cure, free_name
+from warpwright.rules.torch._ops import COMPOSITE, called, defined, implementations
 from warpwright.rules.torch._scripts import uses_compile
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import function_declarator
 from warpwright.syntax.source import Span
 
 severity = Severity.INFORMATION
@@ -70,14 +77,15 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 registered = {what for what, op, _ in unit.script.registered if op == name}
                 none = isinstance(function.returns, ast.Constant) and function.returns.value is None
                 if name and not none and not registered & _FAKE:
-                    yield _finding(unit.script.span(decorator), name, grave)
+                    made = _python_cure(unit.script, function, name)
+                    yield _finding(unit.script.span(decorator), name, grave, made)
         return
     for each in defined(unit):
         if each.returns != "()" and not unit.registered(each.space, each.name) & _FAKE:
-            yield _finding(each.source.span(each.at), called(each), grave)
+            yield _finding(each.source.span(each.at), called(each), grave, _cure(unit, each))
 
 
-def _finding(span: Span, name: str, grave: Severity | None) -> Finding:
+def _finding(span: Span, name: str, grave: Severity | None, made: Cure | None) -> Finding:
     return Finding(
         span=span,
         message=(
@@ -87,4 +95,59 @@ def _finding(span: Span, name: str, grave: Severity | None) -> Finding:
         evidence={"operator": name},
         severity=grave,
         kernel=name.rpartition("::")[2],
+        cure=made,
     )
+
+
+_LIKE = re.compile(r"\b(\w+)\s*=\s*(?:torch|at)::(?:empty|zeros)_like\(\s*(\w+)\s*\)\s*;")
+_TITLE = "Write its fake implementation"
+
+
+def _cure(unit: Unit, operator: Registration) -> Cure | None:
+    """A fake implementation of one that gives a tensor like an argument, with the parameters of the real one."""
+    bound = next((each for each in implementations(unit, operator) if each.function.source is unit.source), None)
+    if bound is None or operator.returns != "Tensor" or not operator.space:
+        return None
+    function = bound.function
+    made = dict(_LIKE.findall(function.code))
+    given = {made.get(each, "") for each in re.findall(r"\breturn\s+([^;]*?)\s*;", function.code)}
+    declarator = function_declarator(function.node)
+    parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
+    (like,) = given if len(given) == 1 else ("",)
+    if parameters is None or like not in dict(function.parameters):
+        return None
+    name = free_name(function.source.text(), f"{function.name}_fake", f"{function.name}_without_data")
+    return cure(
+        _TITLE,
+        at_end(
+            function.source,
+            f"at::Tensor {name}{function.source.node_code(parameters)} {{ return at::empty_like({like}); }}\n\n"
+            f'TORCH_LIBRARY_IMPL({operator.space}, Meta, m) {{ m.impl("{operator.name}", &{name}); }}',
+        ),
+    )
+
+
+def _python_cure(script: Script, function: Script_function, name: str) -> Cure | None:
+    made = {
+        node.targets[0].id: node.value.args[0].id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Call)
+        and script.dotted(node.value.func) in ("torch.empty_like", "torch.zeros_like")
+        and len(node.value.args) == 1
+        and isinstance(node.value.args[0], ast.Name)
+    }
+    returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+    given = {made.get(each.id, "") if isinstance(each, ast.Name) else "" for each in returned}
+    like = next(iter(given), "")
+    if len(given) != 1 or like not in {each.arg for each in function.args.args} or function.end_lineno is None:
+        return None
+    starts = script.source.line_starts
+    at = starts[function.end_lineno] if function.end_lineno < len(starts) else len(script.source.data)
+    gap = "" if script.source.data[:at].endswith(b"\n") else "\n"
+    text = (
+        f'{gap}\n\n@torch.library.register_fake("{name}")\n'
+        f"def _({ast.unparse(function.args)}):\n    return torch.empty_like({like})\n"
+    )
+    return cure(_TITLE, TextEdit(at, at, text))

@@ -34,8 +34,7 @@ def normalize(x):
 
 - An `except` of everything or of RuntimeError around a call of the extension is a warning. A test that returns
   without it, and an import that fails without a word, are information: they may be meant. A wrapper that warns, logs
-  or raises in that branch is left alone.
-  There is no fix to press.
+  or raises in that branch is left alone. The fix warns there.
 """
 
 from __future__ import annotations
@@ -46,8 +45,10 @@ from collections.abc import Iterator
 
 from warpwright.cuda.extension.script import Function, Script
 from warpwright.cuda.extension.unit import Unit
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure
 from warpwright.rules.torch._scripts import module_names, native_names, says_so
+from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span
 
 severity = Severity.WARNING
@@ -92,11 +93,13 @@ def _handlers(unit: Unit, script: Script, node: ast.Try) -> Iterator[Finding]:
             what = f"`{called[0]}` falls back silently: `except {' '.join(sorted(kinds))}` swallows its errors".replace(
                 "except `", "except`"
             )
-            yield _finding(span, what, "Let the error out, or warn in the handler.", called[0])
+            said = _warned(script, handler, called[0])
+            yield _finding(span, what, "Let the error out, or warn in the handler.", called[0], made=said)
         elif imported and (not kinds or kinds & {"ImportError", "ModuleNotFoundError", "Exception"}):
             what = f"`{imported[0]}` is missing silently where its import fails"
-            cure = "Warn in the handler that the slow path is taken."
-            yield _finding(span, what, cure, imported[0], Severity.INFORMATION)
+            advice = "Warn in the handler that the slow path is taken."
+            said = _warned(script, handler, imported[0])
+            yield _finding(span, what, advice, imported[0], Severity.INFORMATION, said)
 
 
 def _kinds(handler: ast.ExceptHandler) -> set[str]:
@@ -134,7 +137,9 @@ def _tests(unit: Unit, script: Script, function: Function) -> Iterator[Finding]:
             is_native = native_names(unit, script, ast.Module(fallback, []))
             if _returns_torch(fallback, function) and not is_native and not says_so(fallback):
                 everywhere = native_names(unit, script, function)
-                yield _tested(script, node.test, (native or rest or everywhere)[0])
+                name = (native or rest or everywhere)[0]
+                said = _warned_in(script, fallback, node.lineno, name) if fallback is not behind else None
+                yield _tested(script, node.test, name, said)
 
 
 def _behind(function: Function, node: ast.If) -> list[ast.stmt]:
@@ -173,14 +178,43 @@ def _is_torch(value: ast.expr, function: Function) -> bool:
     return computes or _TORCH.search(ast.unparse(value)) is not None
 
 
-def _tested(script: Script, test: ast.expr, name: str) -> Finding:
+def _tested(script: Script, test: ast.expr, name: str, made: Cure | None = None) -> Finding:
     what = f"`{name}` is left out silently where `{ast.unparse(test)}` decides so"
     return _finding(
-        script.span(test), what, "Warn once in the other branch, or raise there.", name, Severity.INFORMATION
+        script.span(test), what, "Warn once in the other branch, or raise there.", name, Severity.INFORMATION, made
     )
 
 
-def _finding(span: Span, what: str, cure: str, name: str, grave: Severity | None = None) -> Finding:
+def _warned(script: Script, handler: ast.ExceptHandler, name: str) -> Cure | None:
+    return _warned_in(script, handler.body, handler.lineno, name)
+
+
+def _warned_in(script: Script, body: list[ast.stmt], head: int, name: str) -> Cure | None:
+    """A warning before the first statement of a branch; none where that stands on the line that begins it."""
+    first, source = body[0], script.source
+    imports = [each for each in script.tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
+    places = [each for each in imports if not (isinstance(each, ast.ImportFrom) and each.module == "__future__")]
+    at = source.line_starts[first.lineno - 1]
+    indent = source.line_indent(at + first.col_offset)
+    if first.lineno == head or not places or source.data[at : at + first.col_offset].strip():
+        return None
+    edits = [
+        TextEdit(at, at, f'{indent}warnings.warn("{name} does not run: torch computes in its place", stacklevel=2)\n')
+    ]
+    if not any(isinstance(each, ast.Import) and any(e.name == "warnings" for e in each.names) for each in imports):
+        start = source.line_starts[places[0].lineno - 1]
+        edits.insert(0, TextEdit(start, start, "import warnings\n"))
+    return cure("Warn that torch computes in its place", *edits)
+
+
+def _finding(
+    span: Span, what: str, advice: str, name: str, grave: Severity | None = None, made: Cure | None = None
+) -> Finding:
     return Finding(
-        span=span, message=f"{what}\n{cure}", evidence={"call": name}, severity=grave, kernel=name.rpartition(".")[2]
+        span=span,
+        message=f"{what}\n{advice}",
+        evidence={"call": name},
+        severity=grave,
+        kernel=name.rpartition(".")[2],
+        cure=made,
     )

@@ -37,7 +37,6 @@ TORCH_LIBRARY(ours, m) { m.def("accumulate(Tensor(a!) sum, Tensor x) -> Tensor(a
 - Writes by a method whose name ends in `_`, by `mutable_data_ptr`, or by a kernel that stores to the pointer it is
   handed; an operator that gives nothing and says of no argument that it is written. In Python, those of a
   `torch.library.custom_op(..., mutates_args=())`.
-  There is no fix to press.
 """
 
 from __future__ import annotations
@@ -51,7 +50,8 @@ from warpwright.cuda.extension.schema import SchemaError, read_schema
 from warpwright.cuda.extension.script import Function as Script_function
 from warpwright.cuda.extension.script import string_of
 from warpwright.cuda.extension.unit import Function, Unit
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure, replaced
 from warpwright.rules.torch._ops import called, defined, implementations, tensors_in
 from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Span
@@ -71,7 +71,11 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     for argument, at in _written_in_python(function):
                         said = ast.unparse(declared) if declared is not None else ""
                         if argument not in said and "unknown" not in said:
-                            yield _finding(unit.script.span(at), name, argument, f'mutates_args=("{argument}",)')
+                            wanted = f'("{argument}",)'
+                            made = None
+                            if isinstance(declared, ast.Tuple | ast.List) and not declared.elts:
+                                made = cure(f"Declare {argument}", replaced(unit.script.span(declared), wanted))
+                            yield _finding(unit.script.span(at), name, argument, f"mutates_args={wanted}", made)
         return
     for each in defined(unit):
         if "(" not in each.text:
@@ -85,7 +89,20 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
         if each.returns == "()" and "!" not in each.text and tensors_in(each) and not written:
             written = [places[0][1].name] if len(places) == 1 else []
         for name in written:
-            yield _finding(each.source.span(each.at), called(each), name, f"Tensor(a!) {name}")
+            made = _cure(unit, each, name)
+            yield _finding(each.source.span(each.at), called(each), name, f"Tensor(a!) {name}", made)
+
+
+def _cure(unit: Unit, operator: Registration, name: str) -> Cure | None:
+    """The schema with a letter for what is written, also where it is what the operator gives."""
+    letter = next(each for each in "abcdefgh" if f"({each}" not in operator.text)
+    span = operator.source.span(operator.at)
+    text = operator.source.node_code(operator.at)
+    marked, found = re.subn(rf"\bTensor {re.escape(name)}\b", f"Tensor({letter}!) {name}", text)
+    gives = [re.findall(r"\breturn\s+([^;]*?)\s*;", each.function.code) for each in implementations(unit, operator)]
+    if operator.returns == "Tensor" and gives and all(each == [name] for each in gives):
+        marked = re.sub(r"->\s*Tensor\b", f"-> Tensor({letter}!)", marked)
+    return cure(f"Declare that {name} is written", replaced(span, marked)) if found == 1 else None
 
 
 def _is_written(unit: Unit, operator: Registration, place: int) -> bool:
@@ -143,10 +160,11 @@ def _written_in_python(function: Script_function) -> Iterator[tuple[str, ast.exp
             yield written.id, written
 
 
-def _finding(span: Span, operator: str, argument: str, cure: str) -> Finding:
+def _finding(span: Span, operator: str, argument: str, wanted: str, made: Cure | None) -> Finding:
     return Finding(
         span=span,
-        message=f"`{argument}` is written by `{operator}`, whose schema does not say so\nDeclare `{cure}`.",
+        message=f"`{argument}` is written by `{operator}`, whose schema does not say so\nDeclare `{wanted}`.",
         evidence={"operator": operator, "argument": argument},
         kernel=operator.rpartition("::")[2],
+        cure=made,
     )

@@ -34,8 +34,7 @@ TORCH_LIBRARY_IMPL(ours, Meta, m) { m.impl("scale", &scale); }
 
 - In Python, `torch.ops.ours.name` and torch.library's registrations of `"ours::name"`, where the package has a
   TORCH_LIBRARY of that namespace, and functions of a module that setup.py or `load` builds from its only
-  PYBIND11_MODULE.
-  There is no fix to press.
+  PYBIND11_MODULE. Where no registered name is like it, there is no fix to press.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ from collections.abc import Iterable, Iterator
 
 from warpwright.cuda.extension.unit import Unit
 from warpwright.rules.base import Finding, Severity
+from warpwright.rules.cures import cure, renamed
 from warpwright.rules.torch._scripts import module_calls
 from warpwright.syntax.source import Span
 
@@ -96,4 +96,5 @@ def _unless_known(span: Span, space: str, name: str, known: Iterable[tuple[str, 
         ),
         evidence={"operator": said, "registered": names},
         kernel=name,
+        cure=cure(f"Call {near[0]}", renamed(span, name, near[0])) if near else None,
     )
