@@ -36,8 +36,8 @@ TORCH_LIBRARY_IMPL(ours, Meta, m) { m.impl("scale", &scale_meta); }
 
 - One that gives nothing needs none. A warning where the package uses torch.compile or torch.export. Registrations are
   looked for in the C++ and Python of the package, for `torch.library.custom_op` in the same file.
-  What is written is that of an operator that gives a tensor made by `empty_like` or `zeros_like`; There is no fix to press
-  for others: it would be a guess.
+  What is written is that of an operator that gives a tensor made by `empty_like` or `zeros_like`.
+  There is no fix to press for others: it would be a guess.
 """
 
 from __future__ import annotations
