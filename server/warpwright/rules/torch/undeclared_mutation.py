@@ -53,6 +53,7 @@ from warpwright.cuda.extension.unit import Function, Unit
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure, replaced
 from warpwright.rules.torch._ops import called, defined, implementations, tensors_in
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Span
 
@@ -97,7 +98,7 @@ def _cure(unit: Unit, operator: Registration, name: str) -> Cure | None:
     """The schema with a letter for what is written, also where it is what the operator gives."""
     letter = next(each for each in "abcdefgh" if f"({each}" not in operator.text)
     span = operator.source.span(operator.at)
-    text = operator.source.node_code(operator.at)
+    text = decoded(operator.source.data[span.start : span.end])
     marked, found = re.subn(rf"\bTensor {re.escape(name)}\b", f"Tensor({letter}!) {name}", text)
     gives = [re.findall(r"\breturn\s+([^;]*?)\s*;", each.function.code) for each in implementations(unit, operator)]
     if operator.returns == "Tensor" and gives and all(each == [name] for each in gives):
