@@ -1,7 +1,7 @@
 """Comments in words sent through the language server as an editor does: how many are answered with ghost text, and of
 these how many compile and are right.
 
-    python benchmarks/ghost_words.py [--prompts FILE.toml ...] [--write]
+    python benchmarks/ghost_words.py [--prompts FILE.toml ...] [--every 6] [--write]
     python benchmarks/ghost_words.py --requests 1000 [--plain] [--write]
 
 Requests are the prompts that people wrote by hand and that no model is taught with (`model/prompts`, all of them
@@ -109,12 +109,12 @@ def of_corpus(count: int, seed: str, is_plain: bool) -> Iterator[Request]:
         made += 1
 
 
-def of_prompts(paths: list[Path]) -> Iterator[Request]:
+def of_prompts(paths: list[Path], every: int) -> Iterator[Request]:
     from warpwright_upskill.prompts import read_prompts
 
-    for path in paths:
-        for prompt in read_prompts(path):
-            yield Request(prompt.comment, given_in_c(prompt.given), prompt, path.stem)
+    prompts = [(path, prompt) for path in paths for prompt in read_prompts(path)]
+    for path, prompt in prompts[::every]:
+        yield Request(prompt.comment, given_in_c(prompt.given), prompt, path.stem)
 
 
 def given_in_c(given: str) -> str:
@@ -280,6 +280,7 @@ def main() -> int:
     parser.add_argument("--seed", default="ghost")
     parser.add_argument("--seconds", type=float, default=20, help="the setting ghostTextSeconds")
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--every", type=int, default=1, help="of the prompts, so many apart")
     parser.add_argument("--prompts", type=Path, nargs="+", default=sorted(PROMPTS.glob("*.toml")))
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
@@ -289,7 +290,7 @@ def main() -> int:
         from warpwright_upskill.evaluation.worker import Worker
 
         worker = Worker(prepare)
-        requests = of_prompts(options.prompts)
+        requests = of_prompts(options.prompts, options.every)
     else:
         requests = of_corpus(options.requests, options.seed, options.plain)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:PROCESSORS])

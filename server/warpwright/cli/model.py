@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 import click
 
+from warpwright.cli.inputs import model_option
 from warpwright.cli.terminal import CannotRun, progress_line, say_note
 from warpwright.missing import Missing
 from warpwright.syntax.encoding import shown_in
@@ -20,12 +21,7 @@ def command() -> None:
 
 
 @command.command("info")
-@click.option(
-    "--model",
-    "spec",
-    metavar="MODEL",
-    help="A GGUF file, a Hugging Face name that was pulled, or http://HOST:PORT/v1#MODEL.",
-)
+@model_option
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def info(spec: str | None, output: str) -> int:
     """Which model would be used now, and where its file is. WARPWRIGHT_MODEL names another.

@@ -9,7 +9,15 @@ from functools import partial
 
 import click
 
-from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, program_option, read_program
+from warpwright.cli.inputs import (
+    Compiled,
+    choose_kernel,
+    compile_options,
+    model_option,
+    nvcc_flags,
+    program_option,
+    read_program,
+)
 from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
 from warpwright.progress import CancelledError
 from warpwright.rules.base import Finding
@@ -40,14 +48,7 @@ from warpwright.verify import harness
     help="What is tried first: what gained most on other kernels, or what the model would try. [default: the project's "
     "setting, else fixed]",
 )
-@click.option(
-    "--model",
-    "spec",
-    metavar="MODEL",
-    help="The model to ask: a GGUF file, a Hugging Face name that was pulled, or "
-    "http://HOST:PORT/v1#MODEL. Where no rewrite helps, or the "
-    "wish is for more than a search knows, it rewrites the kernel in its own words, and what it writes is verified.",
-)
+@model_option
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
@@ -75,8 +76,9 @@ def command(
 
     The file is not changed. What was verified before is not verified again, so that a search which goes on with
     another --wish is short. What --plan says first is tried first: it matters where the search is cut short. With
-    --goal fix a kernel that nvcc rejects is repaired as far as that is certain. Where the project's file has [program],
-    its program is tested with the version that is chosen.
+    --goal fix a kernel that nvcc rejects is repaired as far as that is certain. Where no rewrite helps, or the --wish
+    is for more than a search knows, the model rewrites the kernel in its own words, and what it writes is verified.
+    Where the project's file has [program], its program is tested with the version that is chosen.
 
     Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
     """

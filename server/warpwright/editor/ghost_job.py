@@ -67,6 +67,8 @@ def ghost(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
                 return {"texts": [draft], "missing": "", "left": [], "others": False}
         except EngineError as error:
             raise JobError(str(error)) from None
+        if not readings:
+            raise JobError(f"{engine.model.name} reads these words in several ways, or in none that may be meant.")
     texts: list[str] = []
     left: list[Json] = []
     for reading in readings[: request["most"]]:
