@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from warpwright.progress import IsCancelled, never_cancelled
 class Scripted(ChildEngine):
     """Answers what the test says, in turn; keeps what it was asked."""
 
-    def __init__(self, answers: Sequence[str], stop: str = "end") -> None:
+    def __init__(self, answers: Sequence[str], stop: str = "end", logs: Sequence[float] = ()) -> None:
         super().__init__(ModelFile(Path("/nonexistent.gguf"), "scripted"))
-        self.answers, self.stop = list(answers), stop
+        self.answers, self.stop, self.logs = list(answers), stop, list(logs)
         self.asked: list[CompletionRequest] = []
 
     def complete(
@@ -28,7 +29,8 @@ class Scripted(ChildEngine):
     ) -> Completion:
         self.asked.append(request)
         first, *others = (self.answers.pop(0) for _ in range(1 + len(request.more)))
-        return Completion(first, self.stop, others=[(each, self.stop) for each in others])
+        logs = [self.logs.pop(0) for _ in range(1 + len(others))] if self.logs else ()
+        return Completion(first, self.stop, others=[(each, self.stop) for each in others], logs=logs)
 
 
 REQUEST = FormulaRequest("row means")
@@ -71,6 +73,15 @@ def test_formulas_of_other_arrays_do_not_vote_together(other: str) -> None:
 def test_of_as_many_votes_the_likelier_comes_first() -> None:
     found = formulas_for(Scripted([" y[i] = x[i]", " y[i] = 2 * x[i]"]), REQUEST, 2)
     assert [each.formula.text for each in found] == ["y[i] = x[i]", "y[i] = 2 * x[i]"]
+
+
+def test_how_likely_the_text_is_that_stands_for_a_meaning() -> None:
+    answers = [" y[i] = 2 * x[i]", " y[i] = x[i] + x[i]", " y[i] = 2 * x[i]", " w: f16, y[i] = 3 * x[i]"]
+    found = formulas_for(Scripted(answers, logs=[math.log(0.4), math.log(0.3), math.log(0.4), -0.1]), REQUEST, 4)
+    assert [(each.formula.text, each.votes) for each in found] == [("y[i] = 2 * x[i]", 3), ("y[i] = 3 * x[i]", 1)]
+    assert [each.likelihood for each in found] == pytest.approx([0.4, 0.0])  # a rule mended the second
+    (found,) = formulas_for(Scripted(answers[:1]), REQUEST, 1)
+    assert found.likelihood == 0, "who does not say it is not believed"
 
 
 def test_an_answer_that_was_cut_off_has_no_vote() -> None:

@@ -6,11 +6,12 @@ JSON lines on stdin and stdout. First the child says {"ready": {"context": 4096}
      "seconds": 60, "more": []}
 
 is answered by {"id": 1, "text": "a piece"} for each piece and at last by {"id": 1, "done": {"text", "stop",
-"prompt_tokens", "reused_tokens", "tokens", "threads", "others"}} or {"id": 1, "error": "a sentence"}. {"cancel": 1}
-ends request 1 early. The end of stdin ends the process, so that it never outlives its parent.
+"prompt_tokens", "reused_tokens", "tokens", "threads", "others", "logs"}} or {"id": 1, "error": "a sentence"}.
+{"cancel": 1} ends request 1 early. The end of stdin ends the process, so that it never outlives its parent.
 
-"more" are the temperatures of further samples, with the seeds that follow; "others" are their [text, stop]. All are
-computed side by side, a token of each at once: four take less than two one after the other.
+"more" are the temperatures of further samples, with the seeds that follow; "others" are their [text, stop], "logs"
+the logarithms of the likelihoods of all. All are computed side by side, a token of each at once: four take less than
+two one after the other.
 """
 
 from __future__ import annotations
@@ -243,6 +244,7 @@ def answer(model: Model, request: Request, inbox: Inbox) -> Iterator[dict[str, A
             "tokens": sum(each.tokens for each in samples),
             "threads": model.threads.count,
             "others": [[each.text, each.stop or stopped] for each in samples[1:]],
+            "logs": [each.chooser.log for each in samples],
         }
     }
 

@@ -43,7 +43,8 @@ class Completion:
     "end": the model ended, or the grammar was complete; "stop": a stop text came, which is not in `text`; "length":
     max_tokens; "time": the limit; "enough": `is_enough` said so; "cancelled". `reused_tokens` of the prompt were in
     the model's memory already. `threads` would compute the next token. `others` are the text and the stop of further
-    samples; `tokens` counts theirs, too.
+    samples; `tokens` counts theirs, too. `logs` are the logarithms of the likelihoods of all samples, () where they are
+    not known.
     """
 
     text: str
@@ -53,6 +54,7 @@ class Completion:
     tokens: int = 0
     threads: int = 0
     others: Sequence[tuple[str, str]] = ()
+    logs: Sequence[float] = ()
 
 
 class Engine(ABC):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.formula_grammar import formula_grammar
 from warpwright.assist.formula_shots import worked_examples
-from warpwright.assist.formula_task import STOP, FormulaRequest, again_prompt, formula_prompt
+from warpwright.assist.formula_task import STOP, FormulaRequest, again_prompt, formula_prompt, read_formula
 from warpwright.assist.mended_formula import read_or_mended
 from warpwright.formulas.equality import same
 from warpwright.formulas.model import Formula
@@ -31,11 +32,13 @@ _COMPARE_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Voted:
-    """A formula that the model wrote, and how many of its `samples` mean the same."""
+    """A formula that the model wrote, how many of its `samples` mean the same, and how likely the text is, 0 where that
+    is not known."""
 
     formula: Formula
     votes: int
     samples: int
+    likelihood: float = 0.0
 
 
 def formulas_for(
@@ -56,6 +59,7 @@ def formulas_for(
     prompt, grammar = f"{shots}{formula_prompt(request)}", formula_grammar(request)
     deadline = time.monotonic() + budget_seconds
     written: list[Formula] = []
+    logs: dict[str, float] = {}
     asked_for = 0
     refused: tuple[str, str] | None = None
     while True:
@@ -72,14 +76,17 @@ def formulas_for(
         asked = CompletionRequest(prompt, MAX_TOKENS, first, asked_for, (STOP,), grammar, seconds, tuple(more))
         answer = engine.complete(asked, is_cancelled)
         asked_for += count
-        for text, stop in ((answer.text, answer.stop), *answer.others):
+        texts = ((answer.text, answer.stop), *answer.others)
+        for (text, stop), log in zip(texts, answer.logs or (-math.inf,) * len(texts), strict=True):
             formula = read_or_mended(text, request.comment) if stop in ("end", "stop") else "It has no end."
             found = taken(formula) if isinstance(formula, Formula) else None
             if found is not None:
                 written.append(found)
+                is_as_written = isinstance(read_formula(text), Formula)  # else a rule mended it
+                logs[found.text] = max(logs.get(found.text, -math.inf), log if is_as_written else -math.inf)
             elif refused is None:
                 refused = text, formula if isinstance(formula, str) else NOT_MEANT
-    return voted(written, asked_for)
+    return [replace(each, likelihood=math.exp(logs[each.formula.text])) for each in voted(written, asked_for)]
 
 
 def _is_decided(written: Sequence[Formula], left: int) -> bool:

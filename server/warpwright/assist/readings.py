@@ -1,13 +1,14 @@
 """What a comment in words means, as formulas: by the wordings that come with warpwright, else by the model.
 
 The wordings answer only where every word is understood, and are certain. The model guesses: of its answers that may be
-meant those that most samples agree on are readings, with their votes.
+meant those that most samples agree on are readings, with their votes, but for the first where it is certain, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from warpwright.assist.certain import is_certain
 from warpwright.assist.engine import Engine
 from warpwright.assist.formula_task import FormulaRequest
 from warpwright.assist.formula_votes import BUDGET_SECONDS, SAMPLES, Voted, formulas_for
@@ -52,17 +53,18 @@ def by_model(
         taken=lambda formula: meant(formula, request),
         rounds=rounds,
     )
-    return shown(found)
+    return shown(found, request)
 
 
-def shown(found: Sequence[Voted]) -> list[Reading]:
+def shown(found: Sequence[Voted], request: FormulaRequest) -> list[Reading]:
     """The answers that may be shown: none where the likeliest is not what most samples mean.
 
     >>> from warpwright.formulas.resolve import formula_of
-    >>> mean = formula_of("y[r] = mean[c] x[r, c]")
-    >>> [each.votes for each in shown([Voted(mean, 5, 8)])], shown([Voted(mean, 3, 8)])
+    >>> mean, asked = formula_of("y[r] = mean[c] x[r, c]"), FormulaRequest("row means")
+    >>> [each.votes for each in shown([Voted(mean, 5, 8)], asked)], shown([Voted(mean, 3, 8)], asked)
     (['5 of 8'], [])
     """
     if not found or found[0].votes < LEAST_SHARE * found[0].samples:
         return []
-    return [Reading(each.formula, votes=f"{each.votes} of {each.samples}") for each in found[:MOST_READINGS]]
+    read = [Reading(each.formula, votes=f"{each.votes} of {each.samples}") for each in found[:MOST_READINGS]]
+    return [Reading(found[0].formula)] if is_certain(found[0], request) else read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import ctypes
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ class Chooser:
         self.numpy = model.numpy
         self.temperature = request.temperature
         self.random = self.numpy.random.default_rng(request.seed)
+        self.log = 0.0
+        """Of the likelihood of all tokens so far, whatever the temperature and the grammar."""
         self.grammar = None
         self.candidate = self.numpy.dtype([("id", "i4"), ("logit", "f4"), ("p", "f4")])
         if request.grammar is not None:
@@ -75,6 +78,9 @@ class Chooser:
                 token = self._pick(admitted, logits)
             # Only an admitted token may be accepted: anything else is a C++ exception that ends the process.
             self.llama.llama_sampler_accept(self.grammar, token)
+        highest = float(logits[likely].max())  # beyond these tokens lies next to nothing
+        weights = self.numpy.exp(logits[likely] - highest, dtype="f8")
+        self.log += float(logits[token]) - highest - math.log(weights.sum())
         return token
 
     def _pick(self, tokens: Any, logits: Any) -> int:

@@ -1,0 +1,56 @@
+"""Whether what a model read is certain enough to be shown without the mark of a draft.
+
+Two grounds suffice: the model gives the whole answer most of its likelihood, or the comment holds an equation that says
+the same and the model finds it likely. Neither does where the words name a rank or a type that the formula has not.
+How often it is right, `benchmarks/ghost_words.py` counts.
+"""
+
+from __future__ import annotations
+
+import re
+
+from warpwright.assist.formula_task import FormulaRequest
+from warpwright.assist.formula_votes import Voted
+from warpwright.assist.signature import parameters
+from warpwright.assist.wording_table import phrases
+from warpwright.assist.written_equation import is_written
+from warpwright.formulas.model import Formula
+
+LIKELY = 0.75
+"""Of all that the model might answer, for one answer alone."""
+LIKELY_AND_WRITTEN = 1 / 3
+"""For one that an equation in the comment says, too."""
+_OF_ROWS = re.compile(r"\b(?:row|column|col|matrix|matrices)(?:s|wise)?\b", re.IGNORECASE)
+
+
+def is_certain(found: Voted, request: FormulaRequest) -> bool:
+    """Whether most of the model's likelihood lies on a formula, or an equation of the comment bears it out.
+
+    >>> from warpwright.formulas.resolve import formula_of
+    >>> relu = formula_of("y[i] = relu(x[i])")
+    >>> [is_certain(Voted(relu, 4, 4, likelihood), FormulaRequest("relu of x")) for likelihood in (0.9, 0.5)]
+    [True, False]
+    >>> is_certain(Voted(relu, 4, 4, 0.9), FormulaRequest("relu of each row of x"))
+    False
+    """
+    formula, comment = found.formula, request.comment
+    if not parameters(request.given) and not (_has_its_rank(formula, comment) and _has_its_types(formula, comment)):
+        return False
+    return found.likelihood >= LIKELY or (found.likelihood >= LIKELY_AND_WRITTEN and is_written(formula, comment))
+
+
+def _has_its_rank(formula: Formula, comment: str) -> bool:
+    """Whether something has rows, where words name some."""
+    return not _OF_ROWS.search(comment) or any(len(each.extents) > 1 for each in formula.inputs)
+
+
+def _has_its_types(formula: Formula, comment: str) -> bool:
+    """Whether types that words name are there, and none but those and f32 of floating point."""
+    words = re.findall(r"[a-z][a-z0-9]*", comment.lower())
+    named = {
+        phrase.value
+        for each in words
+        if (phrase := phrases().get((each.removesuffix("s"),))) is not None and phrase.what == "type"
+    }
+    types = {each.type for each in formula.tensors.values()}
+    return named <= types | {"f32"} and {each for each in types if "f" in each} <= named | {"f32"}
