@@ -13,6 +13,8 @@ from support.endpoint import endpoint
 from support.kernels import CONFLICT
 from support.untaught import untaught_model
 from warpwright.assist.weights import ModelFile
+from warpwright.editor.ghost_request import ghost_request
+from warpwright.editor.settings import Settings, settings_json
 from warpwright.lsp import inline_completion
 from warpwright.missing import Missing
 from warpwright.progress import silent
@@ -322,3 +324,36 @@ def test_the_sizes_that_are_left_are_tried_once_after_requests_that_overtake_eac
 
     monkeypatch.setattr(inline_completion, "QUIET_SECONDS", 0.03)
     assert asyncio.run(overtaken()) == ([(), ("text",)], 1)
+
+
+@pytest.mark.nvcc
+def test_what_is_asked_for_below_is_written_before_anybody_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "// relu of x\n\n// what follows is new\n\n// row sums of x\n\nint n;\n"
+    settings = settings_json(Settings())
+    request = {"path": str(tmp_path / "a.cu"), "text": text, "open": {}, "settings": settings, "at": 13}
+    asked = {**request, "most": 1, "is_meant": False, "seconds": 120.0}
+    monkeypatch.setattr(inline_completion, "QUIET_SECONDS", 0)
+    monkeypatch.setattr(inline_completion, "MOST_REST_SECONDS", 600)
+
+    async def written() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        ghost_text = inline_completion.GhostText()
+        try:
+            (shown,) = await ghost_text.texts("first", asked, 0.0, silent)
+            ghost_text.follow(shown, asked)
+            ghost_text.follow(shown, asked)
+            assert ghost_text._rest is not None
+            await ghost_text._rest
+            accepted = Source(str(tmp_path / "a.cu"), (text[:13] + shown + text[13:]).encode())
+            at = accepted.text().index("row sums of x\n") + len("row sums of x\n")
+            wanted = ghost_request(accepted, at)
+            assert wanted is not None
+            key = inline_completion.key_of(wanted.key(accepted, at), asked)
+            return ghost_text.shown.find(inline_completion.kept_as(key, asked)), (shown,)
+        finally:
+            await ghost_text.close()
+
+    following, first = asyncio.run(written())
+    assert "relu" in first[0]
+    assert len(following) == 1 and following[0].startswith("// read as: y[r] = sum[c] x[r, c]")

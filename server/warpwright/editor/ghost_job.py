@@ -17,7 +17,7 @@ from warpwright.editor.analysis import Analysis, compiled_as
 from warpwright.editor.file_style import as_lines, in_style
 from warpwright.editor.formula_job import checked_kernel, inserted
 from warpwright.editor.ghost_check import unfit
-from warpwright.editor.ghost_request import GhostRequest, ghost_request
+from warpwright.editor.ghost_request import GhostRequest, ghost_request, next_asked
 from warpwright.editor.job_request import JobError, Json, analysed
 from warpwright.editor.open_kernel import INDEX_TYPES, sizes_in
 from warpwright.editor.read_as import read_as
@@ -25,6 +25,7 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.missing import Missing
 from warpwright.optimize.drafting import drafted
 from warpwright.progress import CancelledError, IsCancelled, Progress
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 from warpwright.verify.formulas import Asked, checked, written_and_checked
 from warpwright.verify.report import PASSED, Status
@@ -126,6 +127,22 @@ def ghost_ready(request: Json, progress: Progress, is_cancelled: IsCancelled) ->
         with suppress(EngineError):  # whoever asks is told
             engine.complete(CompletionRequest(formula_prompt(FormulaRequest("")), 1), is_cancelled)
     return {}
+
+
+def ghost_next(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """As `ghost`, for the comment that follows once the text "shown" is accepted at "at", with the "key" of that
+    request; no "texts" where none follows. Raises JobError."""
+    source = Source(request["path"], encoded(request["text"]))
+    found = next_asked(source, request["at"], request["shown"])
+    if found is None:
+        return {"texts": [], "key": ""}
+    accepted, at = found
+    text = accepted.text()
+    opened = {**request["open"], source.path: text}
+    asked = {**request, "text": text, "open": opened, "at": at, "most": 1, "is_meant": False}
+    wanted = ghost_request(accepted, at)
+    assert wanted is not None
+    return {**ghost(asked, progress, is_cancelled), "key": wanted.key(accepted, at)}
 
 
 def ghost_rest(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:

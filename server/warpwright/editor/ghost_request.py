@@ -14,7 +14,11 @@ from warpwright.editor.comment_readings import readings_at
 from warpwright.editor.file_style import indentation
 from warpwright.editor.formula_comment import formula_above, said_in
 from warpwright.editor.open_kernel import OpenKernel, open_kernel
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
+
+MOST_COMMENTS = 20
+"""Below what is shown, that are looked at for the next kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,27 @@ def ghost_request(source: Source, offset: int, is_meant: bool = False) -> GhostR
     readings = tuple(readings_at(source, words, offset))
     asks = is_meant or asked is not None
     return GhostRequest(readings, words, asks) if readings or (asks and words) else None
+
+
+def next_asked(source: Source, offset: int, text: str) -> tuple[Source, int] | None:
+    r"""A file once a text is accepted at a byte offset, and the offset below the next comment there that asks for a
+    kernel, too; None where none does.
+
+    >>> source, text = Source("a.cu", b"// relu of x\n\n// notes\n\n// row sums of x\n"), "int a;\n"
+    >>> accepted, at = next_asked(source, 13, text)
+    >>> accepted.text()[:at].splitlines()
+    ['// relu of x', 'int a;', '', '// notes', '', '// row sums of x']
+    """
+    accepted = Source(source.path, source.data[:offset] + encoded(text) + source.data[offset:])
+    below = offset + len(encoded(text))
+    comments = [each for each in accepted.root.children if each.type == "comment" and each.start_byte >= below]
+    for comment in comments[:MOST_COMMENTS]:
+        end = comment.end_byte
+        line = end + len(accepted.data[end:]) - len(accepted.data[end:].lstrip(b"\r\n"))
+        at = accepted.data.find(b"\n", end, line) + 1 or end
+        if ghost_request(accepted, at) is not None:
+            return accepted, at
+    return None
 
 
 def _body_request(kernel: OpenKernel, path: str) -> GhostRequest | None:

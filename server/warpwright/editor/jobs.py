@@ -118,6 +118,13 @@ def ghost_ready(request: Json, progress: Progress, is_cancelled: IsCancelled) ->
     return ghost_ready(request, progress, is_cancelled)
 
 
+def ghost_next(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """The kernel that is asked for below one that was shown, see `ghost_job`."""
+    from warpwright.editor.ghost_job import ghost_next
+
+    return ghost_next(request, progress, is_cancelled)
+
+
 def ghost_rest(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """What is left to be checked of kernels that were shown, see `ghost_job`."""
     from warpwright.editor.ghost_job import ghost_rest
@@ -161,6 +168,7 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "prepare": prepare,
     "generate": generate,
     "ghost": ghost,
+    "ghostNext": ghost_next,
     "ghostReady": ghost_ready,
     "ghostRest": ghost_rest,
     "profile": profile,

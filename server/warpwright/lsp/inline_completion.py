@@ -3,8 +3,8 @@
 What was shown before for the same comment is shown again at once, and what is left of it while the user types it.
 Else one request is under way at a time: a newer one, an edit, a cancel and the time limit each stop it. The kernel is
 written, compiled and compared with its formula in a process of its own; nothing else waits for it. What takes longer
-than a moment shows progress. While nothing is asked for, the other sizes of what was shown are tried, and its
-alternatives are written.
+than a moment shows progress. While nothing is asked for, the other sizes of what was shown are tried, its alternatives
+are written, and the kernel for the next comment of the file, as it is once what was shown is accepted.
 """
 
 from __future__ import annotations
@@ -93,8 +93,24 @@ class GhostText:
                 self._left.append(("ghost", key, {**request, "most": MOST_READINGS}))
         return texts
 
+    def follow(self, text: str, request: Mapping[str, object]) -> None:
+        """Have the kernel written that is asked for next in a file, once nothing else is asked for, as it is wanted
+        when `text` is accepted."""
+        others = [each for each in self._left if each[0] != "ghostNext" or each[2]["path"] != request["path"]]
+        self._left.clear()
+        self._left.extend([*others, ("ghostNext", "", {**request, "shown": text})])
+        if self._job is None or self._job.done():
+            if self._rest is not None:
+                self._rest.cancel()
+            self._rest = asyncio.ensure_future(self._do_rest())
+
+    def keep_next(self, answer: Mapping[str, Any], request: Mapping[str, object]) -> None:
+        key = kept_as(key_of(answer["key"], request), {"most": 1})
+        self.shown.keep(key, tuple(map(str, answer["texts"])))
+        self._left.append(("ghostRest", key, {"left": answer["left"]}))
+
     async def _do_rest(self) -> None:
-        """Try the sizes that are left of what was shown, and write its alternatives."""
+        """Try the sizes that are left of what was shown, write its alternatives and what is asked for next."""
         await asyncio.sleep(QUIET_SECONDS)
         while self._left:
             job, key, request = self._left[0]
@@ -105,6 +121,8 @@ class GhostText:
             else:
                 if job == "ghost" and answer["texts"]:
                     self.shown.keep(kept_as(key, request), tuple(map(str, answer["texts"])))
+                elif job == "ghostNext" and answer["texts"]:
+                    self.keep_next(answer, request)
                 elif job == "ghostRest" and answer["wrong"]:
                     log.error("a kernel that was shown is wrong at a size that was left: %s", answer["wrong"])
                     self.shown.forget(key)
@@ -165,7 +183,7 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     most = MOST_READINGS if is_asked else 1
     asked = {"at": offset, "most": most, "is_meant": is_asked, "seconds": settings.ghost_text_seconds}
     request = {**ls.documents.request(document), **asked}
-    key = repr((wanted.key(analysis.source, offset), request["settings"]))
+    key = key_of(wanted.key(analysis.source, offset), request)
     texts = shown.find(kept_as(key, request))
     if not texts:
         said = _Said()
@@ -177,6 +195,7 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     if not texts or document.version != version:
         return None
     shown.show(document.path, data, offset, texts)
+    ls.ghost_text.follow(texts[0], request)
     return _items(texts, params)
 
 
@@ -202,6 +221,11 @@ async def _hint(ls: Server, token: types.ProgressToken | None, said: _Said) -> N
         await with_progress(ls, "Writing a kernel", token, shown)
     except StoppedError:
         ls.ghost_text.stop()
+
+
+def key_of(wanted: str, request: Mapping[str, object]) -> str:
+    """What the texts for a request depend on: what is `wanted`, and the settings."""
+    return repr((wanted, request["settings"]))
 
 
 def kept_as(key: str, request: Mapping[str, object]) -> str:
