@@ -8,7 +8,7 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.progress import never_cancelled, silent
 from warpwright.verify.formulas import Asked, checked_first
 from warpwright.verify.report import Status, What
-from warpwright.writer.coverage import first, paths_at
+from warpwright.writer.coverage import first, instances, only, paths_at
 from warpwright.writer.write import file_text, written
 
 FORMULAS = (
@@ -47,3 +47,24 @@ def test_a_wrong_kernel_is_refused() -> None:
     code = written(other, "f")
     report = checked_first(formula, code, file_text(code), Asked("f"), silent, never_cancelled)
     assert report.status is Status.WRONG
+
+
+def test_what_no_size_launches_is_left_out_of_what_is_run_and_not_of_what_is_compiled() -> None:
+    formula = formula_of(FORMULAS[2])
+    code = written(formula, "f")
+    some = first(code, formula, shapes_for(formula, {}))
+    taken = only(code, formula, some)
+    assert instances(taken) < instances(code)
+    assert len(file_text(taken)) < len(file_text(code))
+    for each in some:
+        assert [*paths_at(code, formula, each.sizes).values()] == [*paths_at(taken, formula, each.sizes).values()]
+
+
+@pytest.mark.nvcc
+def test_a_text_is_refused_for_a_path_that_no_size_takes() -> None:
+    formula = formula_of(FORMULAS[2])
+    code = written(formula, "f")
+    text = file_text(code).replace("f_general<long long>", "f_general<nothing>")
+    assert text != file_text(code)
+    report = checked_first(formula, code, text, Asked("f"), silent, never_cancelled)
+    assert report.status is Status.DOES_NOT_COMPILE and "nothing" in report.reason

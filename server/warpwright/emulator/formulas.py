@@ -35,7 +35,7 @@ from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compilation import CompiledPtx
-from warpwright.toolchain.compile import compile_ptx, compile_rough_ptx
+from warpwright.toolchain.compile import compile_hastily, compile_ptx, compile_rough_ptx
 from warpwright.toolchain.names import instance_of
 from warpwright.writer.code import Code, taken
 from warpwright.writer.code import Launch as Planned
@@ -97,6 +97,12 @@ def compiled(text: str, arch: str = "sm_90", is_cancelled: IsCancelled = never_c
 def compiled_roughly(text: str, is_cancelled: IsCancelled = never_cancelled) -> Compiled | Missing:
     """As `compiled`, in a fraction of the time, from PTX that is hardly optimised."""
     return _read(compile_rough_ptx(Source(FILE, encoded(text)), is_cancelled=is_cancelled))
+
+
+def refused(text: str, arch: str, is_cancelled: IsCancelled = never_cancelled) -> Missing | None:
+    """What nvcc has against a file of kernels, None where it takes them. Raises CancelledError."""
+    found = _read(compile_hastily(Source(FILE, encoded(text)), arch=arch, is_cancelled=is_cancelled))
+    return found if isinstance(found, Missing) else None
 
 
 def _read(made: CompiledPtx) -> Compiled | Missing:

@@ -70,7 +70,7 @@ class _Product:
 
 _CUBIN = _Product("cubin", "kernel.cubin", ("-cubin", "-lineinfo", "-Xptxas", "-v", "--keep"))
 _PTX = _Product("PTX file", "kernel.ptx", ("-ptx", "-lineinfo"))
-_FAST_COMPILE = "-Ofc=mid"
+_FAST_COMPILE, _FASTEST_COMPILE = "-Ofc=mid", "-Ofc=max"
 """nvcc's option to leave out what takes it long (NVIDIA CUDA Compiler Driver, `--Ofast-compile`)."""
 _FAST_COMPILE_SINCE = 13
 _UNLINKED = ("-shared", "-lineinfo", "-Xcompiler", "-fPIC", "-cudart", "none", "-Xlinker", "-z", "-Xlinker", "lazy")
@@ -143,11 +143,20 @@ def compile_rough_ptx(
     source: Source, *, arch: str = "sm_90", is_cancelled: IsCancelled = never_cancelled
 ) -> CompiledPtx:
     """PTX as of `compile_ptx`, hardly optimised, in a fifth of the time: for many kernels that are only emulated."""
+    return _ptx(*_compile(source, _fast(_FAST_COMPILE), arch, (), COMPILE_SECONDS, is_cancelled, None))
+
+
+def compile_hastily(source: Source, *, arch: str = "sm_90", is_cancelled: IsCancelled = never_cancelled) -> CompiledPtx:
+    """PTX as of `compile_rough_ptx`, in half of that time: for whether nvcc takes a text."""
+    return _ptx(*_compile(source, _fast(_FASTEST_COMPILE), arch, (), COMPILE_SECONDS, is_cancelled, None))
+
+
+def _fast(option: str) -> _Product:
+    """PTX that is made with an option of newer compilers."""
     toolchain = find_toolchain()
-    product = _PTX
     if isinstance(toolchain, Toolchain) and int(toolchain.version.partition(".")[0]) >= _FAST_COMPILE_SINCE:
-        product = replace(product, options=(*product.options, _FAST_COMPILE))
-    return _ptx(*_compile(source, product, arch, (), COMPILE_SECONDS, is_cancelled, None))
+        return replace(_PTX, options=(*_PTX.options, option))
+    return _PTX
 
 
 def _ptx(made: Compilation, entry: cache.Entry | None) -> CompiledPtx:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -18,7 +19,7 @@ from warpwright.verify.harness import Gpu, find_gpu
 from warpwright.verify.report import CaseResult, Level, Report, Status, Uncovered, What
 from warpwright.verify.schedule_search import RULES, Found, searched
 from warpwright.writer.code import Code
-from warpwright.writer.coverage import first
+from warpwright.writer.coverage import first, instances, only
 from warpwright.writer.explain import explained
 from warpwright.writer.scatter import ScatterError
 from warpwright.writer.write import ScheduleError, file_text, plain, written
@@ -30,6 +31,9 @@ SEARCH_SECONDS = 20.0
 """For schedules of a kernel that is asked for in words."""
 MOST_ROUGH = 100_000
 """Operations beyond which kernels that are hardly optimised take longer in the emulator than nvcc saves."""
+
+LEAST_LEFT_OUT = 3
+"""Instances of kernels that no path at the sizes launches, for which a second run of nvcc beside is worth while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,19 +158,26 @@ def checked(
 def checked_first(
     formula: Formula, code: Code, text: str, asked: Asked, progress: Progress, is_cancelled: IsCancelled
 ) -> Report:
-    """As `checked`, sooner: compared at some sizes for each path that is taken, and where little is computed there
-    compiled with little optimisation. The report says at which sizes; the others are left for `checked`."""
+    """As `checked`, sooner: compared at some sizes for each path that is taken, from what these paths launch alone, and
+    where little is computed there compiled with little optimisation; the whole is compiled beside, not optimised. The
+    report says at which sizes; the others are left for `checked`."""
     if find_spec("numpy") is None:
         return _report(code, Status.NOT_RUN, (Level.PARSED,), not_run_because="NumPy is not installed")
     from warpwright.emulator.formula_check import shapes_for
-    from warpwright.emulator.formulas import compiled, compiled_roughly
+    from warpwright.emulator.formulas import compiled, compiled_roughly, refused
 
     progress("Compiling the kernels", None)
     shapes = shapes_for(formula, asked.sizes)
     some = first(code, formula, shapes)
     is_short = sum(operations(formula, each.sizes) for each in some) < MOST_ROUGH
-    made = compiled_roughly(text, is_cancelled) if is_short else compiled(text, asked.arch, is_cancelled)
-    report = compared_at(formula, code, made, some, asked, progress, is_cancelled)
+    taken = only(code, formula, some)
+    is_cut = len(instances(code)) - len(instances(taken)) >= LEAST_LEFT_OUT
+    launched = file_text(taken) if is_cut else text
+    with ThreadPoolExecutor(1) as beside:
+        whole = beside.submit(refused, text, asked.arch, is_cancelled) if is_cut else None
+        made = compiled_roughly(launched, is_cancelled) if is_short else compiled(launched, asked.arch, is_cancelled)
+        wrong = whole.result() if whole is not None else None
+    report = compared_at(formula, code, wrong or made, some, asked, progress, is_cancelled)
     if report.status is not Status.CORRECT or len(some) == len(shapes):
         return report
     ran = ", ".join(each.name for each in some)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from warpwright.formulas.model import Formula
 from warpwright.formulas.shapes import Shape, operations
@@ -46,6 +47,22 @@ def first(code: Code, formula: Formula, shapes: Sequence[Shape]) -> list[Shape]:
             counts[paths] += 1
             found.append(each)
     return found
+
+
+def only(code: Code, formula: Formula, shapes: Sequence[Shape]) -> Code:
+    """The code with no paths but those that the shapes take, of a step of which they take none with all."""
+    kept = {place for each in shapes for place in paths_at(code, formula, each.sizes)}
+    steps = []
+    for number, step in enumerate(code.steps):
+        paths = tuple(path for at, path in enumerate(step.paths) if (number, at) in kept)
+        steps.append(replace(step, paths=paths or step.paths))
+    return replace(code, steps=tuple(steps))
+
+
+def instances(code: Code) -> set[tuple[str, tuple[str, ...]]]:
+    """The kernels that a code launches, each with its template's arguments."""
+    launches = (launch for step in code.steps for path in step.paths for launch in path.launches)
+    return {(each.kernel, tuple(each.arguments)) for each in launches}
 
 
 def chosen(code: Code, formula: Formula, shapes: Sequence[Shape], count: int) -> tuple[list[Shape], Paths]:
