@@ -326,6 +326,19 @@ def test_the_sizes_that_are_left_are_tried_once_after_requests_that_overtake_eac
     assert asyncio.run(overtaken()) == ([(), ("text",)], 1)
 
 
+@pytest.mark.slow
+@pytest.mark.nvcc
+def test_at_the_end_of_a_file_of_ten_thousand_lines(tmp_path: Path) -> None:
+    above = "".join(
+        f"__device__ float scaled_{number}(float x) {{\n    return {number}.0f * x;\n}}\n" for number in range(3400)
+    )
+    with start_editor(VSCODE, tmp_path, options={"model": "/no/such/model.gguf", "ghostTextSeconds": 120}) as editor:
+        page = editor.open("a.cu", f"{above}// relu of x[n]\n")
+        (item,) = ghost(page, seconds=240).items
+        assert item.insert_text.startswith("// read as: y[n] = relu(x[n])")
+        assert ghost(page, seconds=30).items[0].insert_text == item.insert_text
+
+
 @pytest.mark.nvcc
 def test_what_is_asked_for_below_is_written_before_anybody_asks_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
