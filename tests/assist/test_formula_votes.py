@@ -80,8 +80,8 @@ def test_how_likely_the_text_is_that_stands_for_a_meaning() -> None:
     found = formulas_for(Scripted(answers, logs=[math.log(0.4), math.log(0.3), math.log(0.4), -0.1]), REQUEST, 4)
     assert [(each.formula.text, each.votes) for each in found] == [("y[i] = 2 * x[i]", 3), ("y[i] = 3 * x[i]", 1)]
     assert [each.likelihood for each in found] == pytest.approx([0.4, 0.0])  # a rule mended the second
-    (found,) = formulas_for(Scripted(answers[:1]), REQUEST, 1)
-    assert found.likelihood == 0, "who does not say it is not believed"
+    (unsaid,) = formulas_for(Scripted(answers[:1]), REQUEST, 1)
+    assert unsaid.likelihood == 0, "who does not say it is not believed"
 
 
 def test_an_answer_that_was_cut_off_has_no_vote() -> None:
