@@ -16,6 +16,7 @@ SERVER = ROOT / "server"
 
 # A package may import itself and the packages of lower levels; packages of one level know nothing of each other.
 LEVELS = {
+    "algebra": 1,
     "sandbox": 1,
     "timeline": 2,
     "syntax": 1,

@@ -1,16 +1,17 @@
-"""Which number a text stands for at a place of a file: literals, constants and macros that are numbers, and C's integer
-arithmetic on them."""
+"""Which number a text stands for at a place of a file: literals, constants and macros that are numbers, and what is
+computed of them."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tree_sitter import Node
 
+from warpwright.algebra.integers import integer_operation
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import declared_name, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
@@ -164,28 +165,3 @@ def _macros(source: Source) -> Mapping[str, set[str]]:
             text = source.node_code(value).strip() if value is not None and macro.type == "preproc_def" else ""
             found[source.node_text(name)].add(text)
     return found
-
-
-def integer_operation(op: str, a: int, b: int) -> int | None:
-    """C's integer arithmetic on unbounded integers; division and modulo truncate towards zero."""
-    if op in ("/", "%"):
-        if b == 0:
-            return None
-        quotient = abs(a) // abs(b)
-        if (a < 0) != (b < 0):
-            quotient = -quotient
-        return quotient if op == "/" else a - quotient * b
-    if op in ("<<", ">>"):
-        if not 0 <= b < 64:
-            return None
-        return a << b if op == "<<" else a >> b
-    operation = _INTEGER.get(op)
-    return operation(a, b) if operation is not None else None
-
-
-_INTEGER: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b, "^": lambda a, b: a ^ b, "<": lambda a, b: int(a < b), "<=": lambda a, b: int(a <= b),
-    ">": lambda a, b: int(a > b), ">=": lambda a, b: int(a >= b), "==": lambda a, b: int(a == b),
-    "!=": lambda a, b: int(a != b),
-}  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from warpwright.cuda.numbers import integer_operation
+from warpwright.algebra.integers import integer_operation
 from warpwright.facts import ir
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.types import BOOL, DOUBLE, FLOAT, INT, LONG, UINT, ULONG, CType

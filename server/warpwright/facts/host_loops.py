@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from warpwright.cuda.numbers import integer_operation
+from warpwright.algebra.integers import integer_operation
 from warpwright.facts import ir
 from warpwright.facts.constants import fold
 

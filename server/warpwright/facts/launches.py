@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from warpwright.algebra.integers import integer_operation
 from warpwright.cuda.functions import function_name
 from warpwright.cuda.launch_api import addressed, configured
-from warpwright.cuda.numbers import integer_operation
 from warpwright.facts import ir
 from warpwright.facts.allocations import allocation_of, is_unfilled
 from warpwright.facts.constants import fold

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from warpwright.algebra.integers import integer_operation
+
 LARGEST = 1 << 48
 """No extent, grid or value is larger; a bigger intermediate is an error and not an endless computation."""
 
@@ -269,14 +271,11 @@ def _apply(tree: Expression, operator: str, left: Value, right: Value) -> Value:
         return left / right
     if isinstance(left, float) or isinstance(right, float):
         raise ExpressionError(f"`{show(tree)}` takes whole numbers")
-    if operator in ("<<", ">>"):
-        if not 0 <= right < 64:
-            raise ExpressionError(f"`{show(tree)}` shifts by {right}")
-        return left << right if operator == "<<" else left >> right
-    if right == 0:
-        raise ExpressionError(f"`{show(tree)}` divides by zero")
-    quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-    return quotient if operator == "/" else left - quotient * right
+    result = integer_operation(operator, left, right)
+    if result is None:
+        what = f"shifts by {right}" if operator in ("<<", ">>") else "divides by zero"
+        raise ExpressionError(f"`{show(tree)}` {what}")
+    return result
 
 
 def names(expression: Expression) -> frozenset[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 
+from warpwright.algebra.sums import plus, product_of
 from warpwright.problems.expressions import (
     Binary,
     Call,
@@ -62,12 +63,7 @@ def terms(expression: Expression) -> Terms:
             one, other = terms(left), terms(right)
             if len(one) * len(other) > _MOST_TERMS:
                 return (((expression,), 1),)
-            total: dict[tuple[Expression, ...], int] = {}
-            for factors, count in one:
-                for more, times in other:
-                    product = _sorted(factors + more)
-                    total[product] = total.get(product, 0) + count * times
-            return tuple((factors, count) for factors, count in total.items() if count)
+            return tuple(product_of(dict(one), dict(other), show).items())
         case Binary("<<", left, Number(int() as shift)) if 0 <= shift < 32:
             return terms(Binary("*", left, Number(1 << shift)))
         case Binary("/", left, right):
@@ -83,14 +79,7 @@ def terms(expression: Expression) -> Terms:
 
 
 def _summed(left: Terms, right: Terms, sign: int) -> Terms:
-    total = dict(left)
-    for factors, count in right:
-        total[factors] = total.get(factors, 0) + sign * count
-    return tuple((factors, count) for factors, count in total.items() if count)
-
-
-def _sorted(factors: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    return tuple(sorted(factors, key=show))
+    return tuple(plus(dict(left), dict(right), sign).items())
 
 
 def _divided(left: Expression, right: Expression) -> Terms:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import coefficient
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError
 from warpwright.rewrites._elements import Elements, Variable, element_text
 from warpwright.rewrites._guards import Guard
-from warpwright.rewrites._indices import coefficient
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment, without_text
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._products import Load, Product

@@ -31,7 +31,7 @@ STATEMENTS = frozenset(
 
 
 class NoMatchError(Exception):
-    """The text is not the pattern; the message is the reason for the user."""
+    """The text is not the pattern; the message is the reason for the user. A rewrite that raises it declines."""
 
 
 def matched(found: T | str) -> T:
@@ -43,6 +43,19 @@ def matched(found: T | str) -> T:
 
 def body(kernel: Kernel) -> Node | None:
     return kernel.node.child_by_field_name("body") if kernel.node is not None else None
+
+
+def body_of(kernel: Kernel) -> Node:
+    """The kernel's body. Raises NoMatchError where it is elsewhere."""
+    if (block := body(kernel)) is None:
+        raise NoMatchError(f"The body of {kernel.name} is not in this file.")
+    return block
+
+
+def require_marked(kernel: Kernel, at: Span | None) -> None:
+    """Raises NoMatchError where something is marked that is not in the kernel."""
+    if at is not None and not overlaps(kernel.span, at):
+        raise NoMatchError(f"What is marked is not in {kernel.name}.")
 
 
 def squeezed(text: str) -> str:

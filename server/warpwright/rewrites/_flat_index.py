@@ -11,11 +11,13 @@ from itertools import combinations
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import as_number, symbols
+from warpwright.algebra.trials import Values
 from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import NoMatchError
-from warpwright.rewrites._formulas import Formula, Values, same
+from warpwright.rewrites._formulas import Formula, same
 from warpwright.rewrites._grids import arguments_of
-from warpwright.rewrites._indices import Indices, Polynomial, as_number, combined, symbols
+from warpwright.rewrites._indices import Indices, Polynomial, combined
 from warpwright.syntax.nodes import uncommented
 
 

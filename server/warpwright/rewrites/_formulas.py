@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from random import Random
 
 from tree_sitter import Node
 
-from warpwright.cuda.numbers import integer_operation
+from warpwright.algebra.integers import integer_operation
+from warpwright.algebra.trials import Values, holds
 from warpwright.facts.constants import number, substitute
 from warpwright.facts.host_scopes import Definition, read_definitions
 from warpwright.facts.ir import Const
@@ -27,17 +27,9 @@ from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncom
 from warpwright.syntax.source import Source
 
 Number = int | float
-Values = Mapping[str, int]
 
 DEEPEST = 12
 """Definitions of definitions that are followed."""
-SIZES = (
-    1, 2, 3, 4, 7, 31, 32, 33, 64, 127, 255, 256, 257, 511, 1000, 1023, 1024, 1025, 4093, 4096, 65537, 1 << 20,
-    33_333_333, 2**31 - 1,
-)  # fmt: skip
-"""Values that a number which the text leaves open is given."""
-TRIALS = 400
-
 _MEMBER_CALL = re.compile(r"[\w.]+(?:->\w+|\.\w+)\(\w*\)")
 """`in.numel()`, `x.size(0)`: the same number wherever it is asked."""
 _ROUNDINGS: dict[str, Callable[[Number], Number]] = {
@@ -77,21 +69,6 @@ def member_formula(source: Source, owner: Node, field: str) -> Formula | None:
 
 def constant(value: int) -> Formula:
     return Formula(frozenset(), lambda _values: value)
-
-
-def holds(test: Callable[[Values], bool | None], symbols: frozenset[str], fixed: Values | None = None) -> bool:
-    """Whether a statement is true for every value tried of the symbols, those of `fixed` left as they are. Trials in
-    which it has no truth are left out, unless that is all of them."""
-    given = dict(fixed or {})
-    names = sorted(symbols - given.keys())
-    random, truths = Random(1), 0
-    for trial in range(TRIALS if names else 1):
-        values = {name: SIZES[trial] if trial < len(SIZES) else random.choice(SIZES) for name in names}
-        truth = test({**given, **values})
-        if truth is False:
-            return False
-        truths += truth is not None
-    return truths > 0
 
 
 def same(one: Formula, other: Formula) -> bool:

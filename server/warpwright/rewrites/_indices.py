@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from warpwright.algebra.integers import integer_operation
+from warpwright.algebra.sums import Sum, as_number, plus, product_of, scaled
 from warpwright.cuda.numbers import file_constants, integer
 from warpwright.facts.model import Dim3, Kernel
 from warpwright.facts.types import builtin_type
@@ -21,8 +23,8 @@ from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
-Polynomial = Mapping[tuple[str, ...], int]
-"""Coefficients by product; a product is the sorted names of its factors, () for the number alone."""
+Polynomial = Sum[str]
+"""Factors are names: of variables, and `threadIdx.x`."""
 
 _DEEPEST = 12
 
@@ -68,7 +70,7 @@ class Indices:
                 return self._built_in(squeezed(text))
             case "unary_expression" if text.startswith("-"):
                 inner = self._part(node, "argument", source, depth)
-                return _scaled(inner, -1) if inner is not None else None
+                return scaled(inner, -1) if inner is not None else None
             case "cast_expression":
                 kind = node.child_by_field_name("type")
                 return (
@@ -135,11 +137,6 @@ def indices_of(kernel: Kernel, block: Dim3 | None) -> Indices:
     return Indices(kernel, locals_of(kernel), block, macro_texts(kernel.source), file_constants(kernel.source))
 
 
-def symbols(value: Polynomial) -> set[str]:
-    """The names that a sum of products depends on."""
-    return {name for product in value for name in product}
-
-
 def require_fixed(indices: Indices, names: set[str], what: str) -> None:
     """Raises NoMatchError where one of the names does not mean one value throughout the kernel."""
     variables = indices.variables
@@ -147,25 +144,6 @@ def require_fixed(indices: Indices, names: set[str], what: str) -> None:
         outside = name not in variables.types and name not in variables.changed
         if not (variables.is_fixed(name) or outside or "." in name):
             raise NoMatchError(f"`{name}` changes in {indices.kernel.name}, and {what} depends on it.")
-
-
-def coefficient(value: Polynomial, name: str) -> int | None:
-    """The number by which a sum grows with a name; None where that is no number.
-
-    >>> coefficient({("i",): 4, ("n", "row"): 1}, "i"), coefficient({("i", "n"): 1}, "i")
-    (4, None)
-    """
-    products = [product for product in value if name in product]
-    return 0 if not products else value[name,] if products == [(name,)] else None
-
-
-def as_number(value: Polynomial | None) -> int | None:
-    """The number that a sum is; None where it depends on a name.
-
-    >>> as_number({(): 3}), as_number({}), as_number({("n",): 1})
-    (3, 0, None)
-    """
-    return value.get((), 0) if value is not None and not symbols(value) else None
 
 
 def constant_named(indices: Indices, block: Node, names: Iterable[str], number: int) -> str:
@@ -179,28 +157,20 @@ def constant_named(indices: Indices, block: Node, names: Iterable[str], number: 
 
 
 def combined(operator: str, left: Polynomial, right: Polynomial) -> Polynomial | None:
-    if operator == "*":
-        out: dict[tuple[str, ...], int] = {}
-        for a, one in left.items():
-            for b, other in right.items():
-                product = tuple(sorted(a + b))
-                out[product] = out.get(product, 0) + one * other
-        return {product: n for product, n in out.items() if n}
-    if operator in ("+", "-"):
-        sign = 1 if operator == "+" else -1
-        total = {p: left.get(p, 0) + sign * right.get(p, 0) for p in (*left, *right)}
-        return {product: n for product, n in total.items() if n}
-    a_number, b_number = as_number(left), as_number(right)
-    if operator == "<<" and b_number is not None and 0 <= b_number < 31:
-        return _scaled(left, 1 << b_number)
-    if a_number is None or b_number is None or b_number <= 0 or a_number < 0:
+    match operator:
+        case "+":
+            return plus(left, right)
+        case "-":
+            return plus(left, right, -1)
+        case "*":
+            return product_of(left, right)
+    a, b = as_number(left), as_number(right)
+    if operator == "<<" and b is not None and 0 <= b < 31:
+        return scaled(left, 1 << b)
+    if operator not in ("/", "%") or a is None or b is None or b <= 0 or a < 0:
         return None
-    known = {"/": a_number // b_number, "%": a_number % b_number}
-    return {(): known[operator]} if operator in known else None
-
-
-def _scaled(value: Polynomial, by: int) -> Polynomial:
-    return {product: n * by for product, n in value.items()}
+    result = integer_operation(operator, a, b)
+    return {(): result} if result is not None else None
 
 
 def _keeps(kind: str) -> bool:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import coefficient, symbols
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, bare, condition_of, with_names
 from warpwright.rewrites._guards import comparisons
-from warpwright.rewrites._indices import Indices, Polynomial, coefficient, symbols
+from warpwright.rewrites._indices import Indices, Polynomial
 from warpwright.rewrites._layout import with_comment, without_text
 from warpwright.rewrites._locals import changed_names
 from warpwright.rewrites._loops import pragmas_before

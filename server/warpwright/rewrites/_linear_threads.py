@@ -6,8 +6,9 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.algebra.trials import Values, holds
 from warpwright.rewrites._code import squeezed
-from warpwright.rewrites._formulas import Formula, Values, holds
+from warpwright.rewrites._formulas import Formula
 from warpwright.syntax.nodes import ancestors
 from warpwright.syntax.source import Source
 

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import has_volatile
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import body, host_launches, in_macro, macros_naming
+from warpwright.rewrites._code import NoMatchError, body, body_of, host_launches, in_macro, macros_naming
 from warpwright.syntax.nodes import ancestors, declared_name, descendants, launch_configuration, node_at
 from warpwright.syntax.source import Source
 
@@ -32,6 +32,13 @@ def unmovable(kernel: Kernel) -> str:
     if block is not None and (reason := _unmovable_text(kernel, block, has_volatile(kernel))):
         return reason
     return ""
+
+
+def movable_body(kernel: Kernel) -> Node:
+    """The kernel's body. Raises NoMatchError where its statements are not moved or repeated."""
+    if reason := unmovable(kernel):
+        raise NoMatchError(reason)
+    return body_of(kernel)
 
 
 def unmovable_part(kernel: Kernel, part: Node) -> str:

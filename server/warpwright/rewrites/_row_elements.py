@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import symbols
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, names, squeezed
 from warpwright.rewrites._element_arrays import ElementArray, row_array
 from warpwright.rewrites._elementwise import Elements, declared_in, declares, initial_value, inner_statements
 from warpwright.rewrites._guarded_work import GuardedWork, guarded_work, uses
-from warpwright.rewrites._indices import Indices, Polynomial, combined, indices_of, symbols
+from warpwright.rewrites._indices import Indices, Polynomial, combined, indices_of
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import locals_of
 from warpwright.syntax.nodes import LOOPS, descendants, uncommented

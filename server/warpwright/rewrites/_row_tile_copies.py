@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import symbols
 from warpwright.facts.model import WARP
 from warpwright.rewrites._code import NoMatchError, bare
 from warpwright.rewrites._indent import braced_lines
-from warpwright.rewrites._indices import Indices, require_fixed, symbols
+from warpwright.rewrites._indices import Indices, require_fixed
 from warpwright.rewrites._layout import free_name
 from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._row_walks import Piece, RowWalk

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import coefficient
 from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import SECTOR_BYTES, WARP, Kernel
 from warpwright.rewrites._code import body, host_launches, squeezed
@@ -17,7 +18,7 @@ from warpwright.rewrites._formulas import same
 from warpwright.rewrites._grids import arguments_of, grid_formula
 from warpwright.rewrites._guards import Guard
 from warpwright.rewrites._indent import end_with_comment
-from warpwright.rewrites._indices import Indices, coefficient, indices_of
+from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._launch_shape import grid_divided_by
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, without_text
 from warpwright.rewrites._locals import locals_of

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import coefficient, symbols
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
 from warpwright.rewrites._code import NoMatchError, body, called_name, in_macro, names, squeezed
 from warpwright.rewrites._guards import comparisons, is_early_return
-from warpwright.rewrites._indices import Indices, Polynomial, coefficient, symbols
+from warpwright.rewrites._indices import Indices, Polynomial
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_names, locals_of
 from warpwright.rewrites._loops import loop_start

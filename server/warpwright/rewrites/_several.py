@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import coefficient
 from warpwright.rewrites._code import NoMatchError, squeezed
-from warpwright.rewrites._indices import Indices, coefficient
+from warpwright.rewrites._indices import Indices
 from warpwright.rewrites._layout import line_of, reindented
 from warpwright.rewrites._names import assignments, deciding
 from warpwright.syntax.nodes import descendants, walk

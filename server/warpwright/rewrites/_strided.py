@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from warpwright.algebra.trials import Values, holds
 from warpwright.facts.model import Basis, Kernel
 from warpwright.rewrites._code import body, host_launches, in_macro
 from warpwright.rewrites._elementwise import Elements, declares, initial_value, inner_statements
-from warpwright.rewrites._formulas import Values, formula, holds
+from warpwright.rewrites._formulas import formula
 from warpwright.syntax.nodes import LOOPS, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 

@@ -8,7 +8,8 @@ from itertools import product
 
 from tree_sitter import Node
 
-from warpwright.cuda.numbers import file_constants, integer, integer_operation
+from warpwright.algebra.integers import integer_operation
+from warpwright.cuda.numbers import file_constants, integer
 from warpwright.facts.model import Dim3
 from warpwright.rewrites._code import macro_texts
 from warpwright.rewrites._names import assignments

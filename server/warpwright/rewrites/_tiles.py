@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import coefficient, symbols
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, with_names
 from warpwright.rewrites._guards import Condition
-from warpwright.rewrites._indices import Indices, coefficient, require_fixed, symbols
+from warpwright.rewrites._indices import Indices, require_fixed
 from warpwright.rewrites._layout import free_name
 from warpwright.rewrites._locals import is_template_type
 from warpwright.rewrites._products import Load, Product

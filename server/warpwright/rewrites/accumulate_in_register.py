@@ -57,7 +57,7 @@ from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
     NoMatchError,
-    body,
+    body_of,
     called_name,
     in_macro,
     macro_texts,
@@ -89,9 +89,7 @@ _MORE = (
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     reason = "No loop here adds to one element of memory that is set right before it."
     for loop in descendants(block, *LOOPS):
         if at is not None and not overlaps(kernel.source.span(loop), at):

@@ -63,7 +63,15 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._accumulate import is_exact
-from warpwright.rewrites._code import NoMatchError, body, called_name, macros_naming, matched, names, overlaps
+from warpwright.rewrites._code import (
+    NoMatchError,
+    body_of,
+    called_name,
+    macros_naming,
+    matched,
+    names,
+    require_marked,
+)
 from warpwright.rewrites._elementwise import (
     Elements,
     declares,
@@ -95,11 +103,8 @@ relies_on = (Reliance.GRID, Reliance.SIZES)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
-    if at is not None and not overlaps(kernel.span, at):
-        return Declined(NAME, f"What is marked is not in {kernel.name}.")
+    block = body_of(kernel)
+    require_marked(kernel, at)
     reason = "No `if` here tests an element's number before an atomic takes what is put together."
     statements = uncommented(block)
     for place in range(len(statements)):

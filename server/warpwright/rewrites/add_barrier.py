@@ -99,11 +99,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
     if races := races_of_blocks(kernel):
         return _by_races(kernel, races, at)
-    try:
-        _require_plain(kernel, block)
-        missing = _missing(kernel, block)
-    except NoMatchError as mismatch:
-        return Declined(NAME, str(mismatch))
+    _require_plain(kernel, block)
+    missing = _missing(kernel, block)
     if at is not None and not any(overlaps(a.span, at) for m in missing for a in (m.first, m.second)):
         missing = []
     if not missing:

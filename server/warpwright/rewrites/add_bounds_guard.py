@@ -64,11 +64,12 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.algebra.trials import Values, holds
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import body, called_name, host_launches, overlaps, unseen_launch
-from warpwright.rewrites._formulas import Formula, Values, formula, holds
+from warpwright.rewrites._code import body, called_name, host_launches, require_marked, unseen_launch
+from warpwright.rewrites._formulas import Formula, formula
 from warpwright.rewrites._grids import arguments_of, call_of, grid_formula
 from warpwright.rewrites._layout import after_statement, indent_unit
 from warpwright.rewrites._movable import unmovable
@@ -110,8 +111,7 @@ class _RefusedError(Exception):
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     if reason := unmovable(kernel) or unseen_launch(kernel):
         return Declined(NAME, reason)
-    if at is not None and not overlaps(kernel.span, at):
-        return Declined(NAME, f"What is marked is not in {kernel.name}.")
+    require_marked(kernel, at)
     try:
         return _guarded(kernel)
     except _RefusedError as refused:

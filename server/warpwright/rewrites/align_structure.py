@@ -96,10 +96,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     strided = [a for a in by_cost(found) if (a.excess or 0.0) >= STRIDED and (at is None or overlaps(a.span, at))]
     if not strided:
         return Declined(NAME, "No lanes are known to step over structures in global memory here.")
-    try:
-        return _aligned(kernel, strided[0], found)
-    except NoMatchError as unfit:
-        return Declined(NAME, str(unfit))
+    return _aligned(kernel, strided[0], found)
 
 
 def _aligned(kernel: Kernel, access: Access, found: list[Access]) -> Rewrite:

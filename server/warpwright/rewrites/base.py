@@ -9,8 +9,8 @@ docstring is its page (Before / After / Assumes / Cost), and it has
 
     def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined: ...
 
-`at` is the place that a finding marks; None asks for the best place in the kernel. A rewrite is a claim; verification
-is its proof.
+`at` is the place that a finding marks; None asks for the best place in the kernel. What raises NoMatchError (`_code`)
+declines with its message. A rewrite is a claim; verification is its proof.
 """
 
 from __future__ import annotations

@@ -59,6 +59,7 @@ from collections.abc import Mapping
 
 from tree_sitter import Node
 
+from warpwright.algebra.trials import Values, holds
 from warpwright.facts.launch_loops import MOST_ROWS, STEP_WORD, LaunchLoop, Moved, is_alike, launch_loop
 from warpwright.facts.model import Kernel, Launch, Parameter
 from warpwright.rewrites._code import (
@@ -73,7 +74,7 @@ from warpwright.rewrites._code import (
     names,
 )
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
-from warpwright.rewrites._formulas import Formula, Values, constant, formula, holds
+from warpwright.rewrites._formulas import Formula, constant, formula
 from warpwright.rewrites._grids import arguments_of, call_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_names

@@ -89,7 +89,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import restricted
 from warpwright.facts.model import AccessKind, Kernel, Space
-from warpwright.rewrites._code import NoMatchError, body, host_launches, matched
+from warpwright.rewrites._code import NoMatchError, host_launches, matched
 from warpwright.rewrites._elements import (
     Elements,
     Variable,
@@ -105,7 +105,7 @@ from warpwright.rewrites._interior import Way, interior, unrolled
 from warpwright.rewrites._launch_shape import grid_divided_by
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._names import reached_names
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -124,15 +124,10 @@ FEWEST_BLOCKS = 1024
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
-    try:
-        _require_gain(kernel, block)
-        shape = matched(block_of_all_launches(kernel))
-        return _rewrite(kernel, block, indices_of(kernel, shape))
-    except NoMatchError as mismatch:
-        return Declined(NAME, str(mismatch))
+    block = movable_body(kernel)
+    _require_gain(kernel, block)
+    shape = matched(block_of_all_launches(kernel))
+    return _rewrite(kernel, block, indices_of(kernel, shape))
 
 
 def _require_gain(kernel: Kernel, block: Node) -> None:

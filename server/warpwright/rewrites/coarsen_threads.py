@@ -86,7 +86,7 @@ from tree_sitter import Node
 from warpwright.cuda.linkage import is_header
 from warpwright.facts.aliasing import restricted
 from warpwright.facts.model import WARP, AccessKind, Kernel, Launch, Space
-from warpwright.rewrites._code import NoMatchError, body, host_launches, macros_of, matched, naming, squeezed
+from warpwright.rewrites._code import NoMatchError, host_launches, macros_of, matched, naming, squeezed
 from warpwright.rewrites._grids import launches_of_flat_blocks, uncovered
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial, indices_of
@@ -94,7 +94,7 @@ from warpwright.rewrites._launch_shape import block_made_smaller, grid_divided
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._locals import declared_names
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._row_loop import root_name
 from warpwright.rewrites._short_loops import SHORT, is_short
 from warpwright.rewrites._thread_numbers import NUMBER
@@ -118,20 +118,15 @@ FEWEST_BLOCKS = 1024
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
-    try:
-        count = _count(kernel)
-        _require_independent(kernel, block)
-        shape = block_of_all_launches(kernel)
-        if isinstance(shape, str):
-            if is_header(kernel.source) or isinstance(launches_of_flat_blocks(kernel), str):
-                raise NoMatchError(shape)
-            return _rewrite(kernel, block, indices_of(kernel, None), count)
-        return _rewrite(kernel, block, indices_of(kernel, shape), count)
-    except NoMatchError as mismatch:
-        return Declined(NAME, str(mismatch))
+    block = movable_body(kernel)
+    count = _count(kernel)
+    _require_independent(kernel, block)
+    shape = block_of_all_launches(kernel)
+    if isinstance(shape, str):
+        if is_header(kernel.source) or isinstance(launches_of_flat_blocks(kernel), str):
+            raise NoMatchError(shape)
+        return _rewrite(kernel, block, indices_of(kernel, None), count)
+    return _rewrite(kernel, block, indices_of(kernel, shape), count)
 
 
 def _rewrite(kernel: Kernel, block: Node, indices: Indices, count: int) -> Rewrite:

@@ -51,7 +51,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
-from warpwright.rewrites._code import NoMatchError, body, called_name, in_macro, overlaps
+from warpwright.rewrites._code import NoMatchError, body_of, called_name, in_macro, overlaps
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites.base import Declined, Rewrite
@@ -78,9 +78,7 @@ _PLAIN = ("identifier", "subscript_expression", "number_literal", "call_expressi
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     source, types = kernel.source, _types(kernel)
     reason = f"No float is cast to double in {kernel.name}."
     edits: dict[int, TextEdit] = {}

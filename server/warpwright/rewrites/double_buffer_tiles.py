@@ -95,14 +95,14 @@ from warpwright.facts.aliasing import changes
 from warpwright.facts.model import Kernel
 from warpwright.facts.occupancy import architecture_number
 from warpwright.rewrites._arrays import declarator_of, misuse
-from warpwright.rewrites._code import NoMatchError, body, called_name, is_macro_of_several, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, called_name, is_macro_of_several, names, overlaps, squeezed
 from warpwright.rewrites._copies import Copy, copy_of
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
@@ -119,9 +119,7 @@ HEADER = "cuda_pipeline_primitives.h"
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     if architecture_number(kernel.arch) < OLDEST:
         return Declined(NAME, f"{kernel.arch} has no asynchronous copies to shared memory; sm_{OLDEST} and newer have.")
     reason = "No loop here fills tiles in shared memory, waits, computes with them and waits."

@@ -65,13 +65,13 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import NoMatchError, body
+from warpwright.rewrites._code import NoMatchError
 from warpwright.rewrites._guards import leading
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._interior import Way, interior
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._threads import TIES
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
@@ -87,13 +87,8 @@ MOST_CONDITIONS = 12
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
-    try:
-        return _rewrite(kernel, block)
-    except NoMatchError as mismatch:
-        return Declined(NAME, str(mismatch))
+    block = movable_body(kernel)
+    return _rewrite(kernel, block)
 
 
 def _rewrite(kernel: Kernel, block: Node) -> Rewrite:

@@ -55,18 +55,19 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import symbols
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
-from warpwright.rewrites._code import NoMatchError, body, host_launches, matched, squeezed
+from warpwright.rewrites._code import NoMatchError, host_launches, matched, squeezed
 from warpwright.rewrites._grids import grid_formula
 from warpwright.rewrites._guards import is_early_return
-from warpwright.rewrites._indices import Indices, Polynomial, indices_of, symbols
+from warpwright.rewrites._indices import Indices, Polynomial, indices_of
 from warpwright.rewrites._launch_shape import grid_multiplied
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._loops import Counter, counted_loop, counter_of
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -85,13 +86,8 @@ MOST_BLOCKS = 65535
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
-    try:
-        return _enlarged(kernel, block)
-    except NoMatchError as unfit:
-        return Declined(NAME, str(unfit))
+    block = movable_body(kernel)
+    return _enlarged(kernel, block)
 
 
 def _enlarged(kernel: Kernel, block: Node) -> Rewrite:

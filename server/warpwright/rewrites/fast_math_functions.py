@@ -62,10 +62,11 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import as_number
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import bare, body, called_name, functions_of, in_macro, macro_texts, overlaps, squeezed
 from warpwright.rewrites._float_types import is_float
-from warpwright.rewrites._indices import Indices, as_number, indices_of
+from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._quotients import made_whole

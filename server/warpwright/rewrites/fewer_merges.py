@@ -66,7 +66,16 @@ from tree_sitter import Node
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import is_neutral
-from warpwright.rewrites._code import NoMatchError, body, called_name, macros_naming, matched, names, overlaps, squeezed
+from warpwright.rewrites._code import (
+    NoMatchError,
+    body_of,
+    called_name,
+    macros_naming,
+    matched,
+    names,
+    require_marked,
+    squeezed,
+)
 from warpwright.rewrites._elementwise import Elements, not_the_thread, with_header, without_const
 from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._guards import comparisons
@@ -99,15 +108,9 @@ class _Merge:
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
-    if at is not None and not overlaps(kernel.span, at):
-        return Declined(NAME, f"What is marked is not in {kernel.name}.")
-    try:
-        return _rewrite(kernel, block, _matched(kernel, block))
-    except NoMatchError as mismatch:
-        return Declined(NAME, str(mismatch))
+    block = body_of(kernel)
+    require_marked(kernel, at)
+    return _rewrite(kernel, block, _matched(kernel, block))
 
 
 def _matched(kernel: Kernel, block: Node) -> _Merge:

@@ -74,12 +74,13 @@ from math import prod
 
 from tree_sitter import Node
 
+from warpwright.algebra.trials import Values, holds
 from warpwright.facts.lifts import Footprint
 from warpwright.facts.model import WARP, Kernel, Launch
 from warpwright.rewrites._added_parameter import added_size
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_of, matched, naming
 from warpwright.rewrites._elementwise import match_elements
-from warpwright.rewrites._formulas import Values, formula, holds, same
+from warpwright.rewrites._formulas import formula, same
 from warpwright.rewrites._grids import arguments_of, call_of, divided_along, grid_formula, launches_along_x, uncovered
 from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._indices import indices_of
@@ -107,10 +108,7 @@ _NUMBER_OF_THREAD = f"{BLOCK} * {SIZE} + {THREAD}"
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    try:
-        return _filled(kernel)
-    except NoMatchError as mismatch:
-        return Declined(NAME, str(mismatch))
+    return _filled(kernel)
 
 
 def _filled(kernel: Kernel) -> Rewrite:

@@ -91,7 +91,7 @@ from collections.abc import Callable
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import body, overlaps
+from warpwright.rewrites._code import body, require_marked
 from warpwright.rewrites._elementwise import (
     Elements,
     barriers_before,
@@ -123,8 +123,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     if isinstance(elements, str):
         return Declined(NAME, elements)
     source = kernel.source
-    if at is not None and not overlaps(kernel.span, at):
-        return Declined(NAME, f"What is marked is not in {kernel.name}.")
+    require_marked(kernel, at)
     same = invariant_expressions(source, elements.work, _is_fixed(kernel, elements))
     if not barriers_before(kernel, elements) and not same:
         return Declined(NAME, f"Nothing to gain: {kernel.name} prepares nothing that a block could use again.")

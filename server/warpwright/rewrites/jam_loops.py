@@ -86,7 +86,7 @@ from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented, with_comments
 from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, header_of, pragmas_before
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
@@ -122,9 +122,7 @@ class _Nest:
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     indices = indices_of(kernel, None)
     reason = "No loop here has a loop in it that adds up sums of one iteration."
     for node in descendants(block, "for_statement"):

@@ -52,7 +52,15 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Launch
-from warpwright.rewrites._code import NoMatchError, body, macros_naming, matched, names, overlaps, squeezed
+from warpwright.rewrites._code import (
+    NoMatchError,
+    body,
+    macros_naming,
+    matched,
+    names,
+    require_marked,
+    squeezed,
+)
 from warpwright.rewrites._elementwise import Elements, declared_in, inner_statements, match_elements, not_the_thread
 from warpwright.rewrites._grids import divided, launches_in_sight, uncovered
 from warpwright.rewrites._layout import line_of, reindented
@@ -80,12 +88,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     elements = match_elements(kernel)
     if isinstance(elements, str):
         return Declined(NAME, elements)
-    if at is not None and not overlaps(kernel.span, at):
-        return Declined(NAME, f"What is marked is not in {kernel.name}.")
-    try:
-        return _joined(kernel, elements)
-    except NoMatchError as refused:
-        return Declined(NAME, str(refused))
+    require_marked(kernel, at)
+    return _joined(kernel, elements)
 
 
 def _joined(kernel: Kernel, elements: Elements) -> Rewrite:

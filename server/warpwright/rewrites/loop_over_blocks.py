@@ -70,13 +70,13 @@ from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
     NoMatchError,
-    body,
+    body_of,
     functions_of,
     macro_texts,
     macros_naming,
     matched,
     names,
-    overlaps,
+    require_marked,
 )
 from warpwright.rewrites._grids import call_of, capped, extent, launches_along_x
 from warpwright.rewrites._guards import is_early_return
@@ -108,15 +108,9 @@ _TIED = re.compile(
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
-    if at is not None and not overlaps(kernel.span, at):
-        return Declined(NAME, f"What is marked is not in {kernel.name}.")
-    try:
-        return _rewrite(kernel, block)
-    except NoMatchError as mismatch:
-        return Declined(NAME, str(mismatch))
+    block = body_of(kernel)
+    require_marked(kernel, at)
+    return _rewrite(kernel, block)
 
 
 def _rewrite(kernel: Kernel, block: Node) -> Rewrite:

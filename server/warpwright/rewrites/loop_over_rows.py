@@ -53,18 +53,26 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.algebra.trials import Values, holds
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, functions_of, macros_naming, matched, overlaps, squeezed
+from warpwright.rewrites._code import (
+    NoMatchError,
+    functions_of,
+    macros_naming,
+    matched,
+    require_marked,
+    squeezed,
+)
 from warpwright.rewrites._elementwise import declared_in
-from warpwright.rewrites._formulas import Formula, Values, holds, same
+from warpwright.rewrites._formulas import Formula, same
 from warpwright.rewrites._grids import arguments_of, divided_along, grid_formula, launches_along_x
 from warpwright.rewrites._guarded_work import GuardedWork, guarded_work
 from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._invariant_calls import hoisted, invariant_expressions
 from warpwright.rewrites._layout import indent_unit, line_of, reindented, with_comment, without_text
 from warpwright.rewrites._locals import Locals, changed_names, locals_of
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._thread_numbers import OF_GRID
 from warpwright.rewrites._threads import TIES, unfit_call
@@ -96,15 +104,9 @@ class _Rows:
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
-    if at is not None and not overlaps(kernel.span, at):
-        return Declined(NAME, f"What is marked is not in {kernel.name}.")
-    try:
-        return _rewrite(kernel, block)
-    except NoMatchError as refused:
-        return Declined(NAME, str(refused))
+    block = movable_body(kernel)
+    require_marked(kernel, at)
+    return _rewrite(kernel, block)
 
 
 def _rewrite(kernel: Kernel, block: Node) -> Rewrite:

@@ -56,10 +56,10 @@ from tree_sitter import Node
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, condition_of, macro_texts, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, condition_of, macro_texts, names, overlaps, squeezed
 from warpwright.rewrites._layout import indent_unit, line_of, reindented, with_comment, without_text
 from warpwright.rewrites._locals import Locals, locals_of
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -79,9 +79,7 @@ _PLAIN = frozenset((
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     source = kernel.source
     reason = f"No two statements of {kernel.name} follow each other under the same condition."
     for guards in _runs(source, block):

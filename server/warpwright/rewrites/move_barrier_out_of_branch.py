@@ -71,7 +71,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Barrier, Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, in_macro, names, overlaps
+from warpwright.rewrites._code import NoMatchError, body_of, in_macro, names, overlaps
 from warpwright.rewrites._interleaved import is_barrier
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._locals import locals_of
@@ -109,9 +109,7 @@ class _Branch:
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     reason = "No barrier here is known to stand in a branch that part of a block does not take."
     for barrier in kernel.barriers:
         if not barrier.divergent or barrier.condition is None or (at is not None and not overlaps(barrier.span, at)):

@@ -55,13 +55,14 @@ from math import prod
 
 from tree_sitter import Node
 
+from warpwright.algebra.trials import Values, holds
 from warpwright.facts.compiled import occupancies
 from warpwright.facts.host_scopes import read_definitions
 from warpwright.facts.lifts import Footprint, cause_words, lifts, percent
 from warpwright.facts.model import WARP, Kernel, Launch
 from warpwright.rewrites._code import macros_naming, names, overlaps
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
-from warpwright.rewrites._formulas import Formula, Values, formula, holds
+from warpwright.rewrites._formulas import Formula, formula
 from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._grids import arguments_of, call_of, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._layout import line_of

@@ -71,7 +71,7 @@ from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._allocations import elements_allocated
 from warpwright.rewrites._code import (
     NoMatchError,
-    body,
+    body_of,
     called_name,
     host_launches,
     in_macro,
@@ -118,9 +118,7 @@ class _Count:
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     reason = "Nothing to gain: no atomic here counts at a place of global memory that data decide."
     atomics = [
         a

@@ -16,6 +16,7 @@ from warpwright import rewrites
 from warpwright.facts.aliasing import Overlap, changes, known_overlaps
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._beside import beside
+from warpwright.rewrites._code import NoMatchError
 from warpwright.rewrites._comments import with_comments
 from warpwright.rewrites.base import Declined, Reliance, Rewrite, RewriteKind
 from warpwright.syntax.edits import without_repeats
@@ -90,7 +91,10 @@ def _load() -> Iterator[RewriteKind]:
 def in_place(kind: RewriteKind, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     """The rewrite as if every launch of the kernel were read, with each comment kept. One that needs arrays apart is
     declined where a launch hands over, or may, one that is written under two names."""
-    made = kind.propose(kernel, at)
+    try:
+        made = kind.propose(kernel, at)
+    except NoMatchError as mismatch:
+        return Declined(kind.name, str(mismatch))
     if Reliance.APART in kind.relies_on and isinstance(made, Rewrite) and (found := _written_overlap(kernel)):
         are = "are" if found.is_certain else "may be"
         reason = (

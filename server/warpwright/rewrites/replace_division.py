@@ -89,14 +89,15 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import as_number, coefficient, symbols
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, overlaps, squeezed, with_names
-from warpwright.rewrites._indices import Indices, as_number, coefficient, indices_of, symbols
+from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._quotients import computed_from_data, made_whole, wider_than_float
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -117,9 +118,7 @@ LARGEST_FACTOR = 64
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     source, indices = kernel.source, indices_of(kernel, None)
     reason = "No loop here divides by a value that stays the same."
     for division in descendants(block, "binary_expression", "assignment_expression"):

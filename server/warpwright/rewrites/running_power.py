@@ -64,12 +64,12 @@ from tree_sitter import Node
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, called_name, functions_of, macro_texts, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, called_name, functions_of, macro_texts, overlaps, squeezed
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._loops import CountedLoop, counter_of
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._quotients import made_whole
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -92,9 +92,7 @@ _MEMORY = ("subscript_expression", "field_expression", "pointer_expression")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     source = kernel.source
     reason = "No pow with the counter of a loop as its exponent is called here."
     for call in descendants(block, "call_expression"):

@@ -74,7 +74,7 @@ from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import (
     NoMatchError,
     as_factor,
-    body,
+    body_of,
     called_name,
     is_power_of_two,
     matched,
@@ -102,9 +102,7 @@ _SELECT = frozenset({"min", "max", "fminf", "fmaxf", "fmin", "fmax", "__hmin", "
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     reason = "No loop here doubles its variable from 1 or 2, as an interleaved reduction does."
     for node in descendants(block, "for_statement"):
         if at is not None and not overlaps(kernel.source.span(node), at):

@@ -74,7 +74,15 @@ from tree_sitter import Node
 
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
-from warpwright.rewrites._code import NoMatchError, body, macros_naming, matched, names, overlaps, squeezed
+from warpwright.rewrites._code import (
+    NoMatchError,
+    body_of,
+    macros_naming,
+    matched,
+    names,
+    require_marked,
+    squeezed,
+)
 from warpwright.rewrites._grids import launches_along_x
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._jam import ROWS, Rows, depends_on_row, jammed, shared_loops
@@ -101,11 +109,8 @@ FEWEST_BLOCKS = 1024
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
-    if at is not None and not overlaps(kernel.span, at):
-        return Declined(NAME, f"What is marked is not in {kernel.name}.")
+    block = body_of(kernel)
+    require_marked(kernel, at)
     if reason := unmovable(kernel):
         return Declined(NAME, reason)
     reason = "Nothing to gain: no loop here loads the same for several rows."

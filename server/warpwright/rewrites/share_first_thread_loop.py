@@ -75,7 +75,7 @@ from warpwright.facts.aliasing import known_overlaps
 from warpwright.facts.model import WARP, Basis, Kernel
 from warpwright.rewrites._code import (
     NoMatchError,
-    body,
+    body_of,
     macros_naming,
     matched,
     overlaps,
@@ -113,9 +113,7 @@ relies_on = (Reliance.BLOCK, Reliance.APART)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     reason = "No loop here is run by thread 0 alone."
     for node in descendants(block, "for_statement"):
         alone = loop_of_first_thread(kernel.source, block, node)

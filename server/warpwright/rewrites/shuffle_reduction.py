@@ -82,7 +82,7 @@ from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import Update, combined, match_update, shuffled_type
 from warpwright.rewrites._code import (
     NoMatchError,
-    body,
+    body_of,
     in_macro,
     is_power_of_two,
     matched,
@@ -133,9 +133,7 @@ class HalvingLoop:
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     reason = "No loop here halves its variable down to 1, as a reduction with sequential addressing does."
     for node in descendants(block, "for_statement", "while_statement"):
         if at is not None and not overlaps(kernel.source.span(node), at):

@@ -89,7 +89,7 @@ from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import WARP, Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import shuffled_type
-from warpwright.rewrites._code import NoMatchError, body, matched, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body_of, matched, names, overlaps, squeezed
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, without_lines
 from warpwright.rewrites._limits import SHARED_BYTES
@@ -118,9 +118,7 @@ _ALIKE = {
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     reason = "No loop here makes running sums of a shared array, by doubling offsets or by one thread."
     for node in descendants(block, "for_statement", "if_statement"):
         if at is not None and not overlaps(kernel.source.span(node), at):

@@ -105,10 +105,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, f"Nothing to gain: the threads of {kernel.name} have no loop, and so little to do.")
     if at is not None and not overlaps(kernel.span, at) and not any(_marks(launch, at) for launch in kernel.launches):
         return Declined(NAME, f"What is marked is no part of {kernel.name}.")
-    try:
-        return _spread(kernel, block)
-    except NoMatchError as unfit:
-        return Declined(NAME, str(unfit))
+    return _spread(kernel, block)
 
 
 def _marks(launch: Launch, at: Span) -> bool:

@@ -61,6 +61,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import symbols
 from warpwright.facts.model import Kernel, Launch, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, as_factor, body, macros_naming, matched, names
@@ -77,7 +78,7 @@ from warpwright.rewrites._flat_index import (
 )
 from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._grids import arguments_of, call_of, extent, launches_in_sight, uncovered
-from warpwright.rewrites._indices import Indices, Polynomial, combined, indices_of, symbols
+from warpwright.rewrites._indices import Indices, Polynomial, combined, indices_of
 from warpwright.rewrites._launch_shape import launches_for_none
 from warpwright.rewrites._layout import free_name, line_of, with_comment, without_text
 from warpwright.rewrites._movable import block_by_directive, unmovable
@@ -107,10 +108,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     elements = match_elements(kernel)
     if isinstance(elements, str):
         return Declined(NAME, elements)
-    try:
-        return _split(kernel, elements)
-    except NoMatchError as unfit:
-        return Declined(NAME, str(unfit))
+    return _split(kernel, elements)
 
 
 def _split(kernel: Kernel, elements: Elements) -> Rewrite:

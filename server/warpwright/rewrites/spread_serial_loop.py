@@ -61,7 +61,7 @@ from tree_sitter import Node
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import known_overlaps
 from warpwright.facts.model import Kernel, Launch
-from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body_of, in_macro, macros_naming, names, overlaps, squeezed
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
 from warpwright.rewrites._layout import line_of, reindented
 from warpwright.rewrites._locals import Locals, locals_of
@@ -86,9 +86,7 @@ _LOADS = ("subscript_expression", "pointer_expression", "call_expression", "fiel
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     reason = "No loop here is run by thread 0 alone."
     for node in descendants(block, "if_statement"):
         if at is not None and not overlaps(kernel.source.span(node), at):

@@ -77,7 +77,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import changes, is_plain_load, restricted
 from warpwright.facts.model import WARP, Access, Kernel
-from warpwright.rewrites._code import NoMatchError, body, called_name, condition_of, in_macro, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, called_name, condition_of, in_macro, overlaps, squeezed
 from warpwright.rewrites._conditions import deciding_conditions, jumps_before
 from warpwright.rewrites._early import is_integer_text
 from warpwright.rewrites._entry import Entry, entry_of, made_of
@@ -85,7 +85,7 @@ from warpwright.rewrites._layout import free_name, indent_unit, line_of, reinden
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import Locals, changed_names, declared_names, locals_of
 from warpwright.rewrites._loops import CountedLoop, counted_loop, counted_outside, pragmas_before
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._shared_types import require_plain
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites._uniform import is_uniform
@@ -118,9 +118,7 @@ class Staged:
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     reason = "No loop here loads what is the same for all threads of a block."
     for node in descendants(block, "for_statement"):
         if at is not None and not overlaps(kernel.source.span(node), at):

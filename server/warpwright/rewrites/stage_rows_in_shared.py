@@ -142,10 +142,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     found = walking(kernel, STRIDED, FEWEST)
     if not [a for a in found if at is None or overlaps(a.span, at)]:
         return Declined(NAME, "Nothing to gain: no loop here is known to walk a row of its own in each lane.")
-    try:
-        return _staged(kernel, found)
-    except NoMatchError as unfit:
-        return Declined(NAME, str(unfit))
+    return _staged(kernel, found)
 
 
 def _staged(kernel: Kernel, found: list[Access]) -> Rewrite:

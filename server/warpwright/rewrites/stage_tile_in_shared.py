@@ -78,14 +78,14 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import NoMatchError, body, matched, overlaps
+from warpwright.rewrites._code import NoMatchError, matched, overlaps
 from warpwright.rewrites._guards import Guard, guard_of, loads_nothing, move_guard_behind
 from warpwright.rewrites._indices import Indices, constant_named, indices_of
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_by_directive, unmovable
+from warpwright.rewrites._movable import block_by_directive, movable_body
 from warpwright.rewrites._products import Product, match_product, require_even, require_unwritten
 from warpwright.rewrites._tiles import Tile, element_bytes, tile_of, zero_of
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
@@ -106,9 +106,7 @@ _SQUARE = re.compile(r"\bdim3\s+\w+\s*[({]\s*([A-Za-z_]\w*)\s*,\s*\1\s*[,)}]")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     shape = block_of_all_launches(kernel)
     indices = indices_of(kernel, None if isinstance(shape, str) else shape)
     reason = "No loop here sums products of two elements of global memory."

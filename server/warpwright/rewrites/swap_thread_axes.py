@@ -69,7 +69,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Launch, Space
 from warpwright.rewrites._code import (
-    body,
+    body_of,
     called_name,
     functions_of,
     host_launches,
@@ -100,9 +100,7 @@ _NUMBERS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     text = kernel.source.node_code(block)
     if not all(re.search(rf"\bthreadIdx\s*\.\s*{axis}\b", text) for axis in "xy"):
         return Declined(NAME, f"{kernel.name} does not use both threadIdx.x and threadIdx.y.")

@@ -67,7 +67,7 @@ from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Dim3, Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._arrays import element_uses, extents_of, misuse
-from warpwright.rewrites._code import NoMatchError, body, host_launches, matched, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body_of, host_launches, matched, overlaps, squeezed
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import SHARED_BYTES
@@ -91,9 +91,7 @@ FEWEST = 3
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     reason = "No thread here has an array whose elements data pick in a loop."
     for declaration in descendants(block, "declaration"):
         declarators = declaration.children_by_field_name("declarator")

@@ -84,14 +84,14 @@ from collections.abc import Callable
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import NoMatchError, body, called_name, host_launches, macros_naming, matched, overlaps
+from warpwright.rewrites._code import NoMatchError, called_name, host_launches, macros_naming, matched, overlaps
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._launch_shape import block_divided
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import free_name, indent_unit, line_of
 from warpwright.rewrites._locals import is_template_type
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_by_directive, unmovable
+from warpwright.rewrites._movable import block_by_directive, movable_body
 from warpwright.rewrites._several import Copies, Varying, repeated, steps_of, varying_names
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
@@ -114,9 +114,7 @@ _EXCHANGE = re.compile(r"\b(?:__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match\w*
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     source = kernel.source
     loops = [n for n in block.named_children if n.type in _LOOPS and (at is None or overlaps(source.span(n), at))]
     shape = block_of_all_launches(kernel)
@@ -139,10 +137,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         if not count or shape[0] < 2 or shape[2] != 1:
             return Declined(NAME, f"The block is {shape[0]} x {shape[1]} x {shape[2]}, and 16 or 32 in y are halved.")
         varying = Varying(names, steps_of(indices, names), sums)
-        try:
-            return _rewrite(kernel, block, loop, varying, shape[1] // count, count)
-        except NoMatchError as mismatch:
-            return Declined(NAME, str(mismatch))
+        return _rewrite(kernel, block, loop, varying, shape[1] // count, count)
     return Declined(NAME, reason)
 
 

@@ -111,16 +111,17 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from warpwright.algebra.sums import coefficient, symbols
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._block_tiles import Plan, product_text
-from warpwright.rewrites._code import NoMatchError, body, host_launches, is_power_of_two, matched, overlaps
+from warpwright.rewrites._code import NoMatchError, host_launches, is_power_of_two, matched, overlaps
 from warpwright.rewrites._elements import elements_of, require_covered, require_repeatable
 from warpwright.rewrites._guards import Guard, guard_of
-from warpwright.rewrites._indices import Indices, coefficient, indices_of, symbols
+from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._launch_shape import block_divided, grid_divided_by, launches_for_none
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_by_directive, unmovable
+from warpwright.rewrites._movable import block_by_directive, movable_body
 from warpwright.rewrites._products import Product, match_product, require_even, require_unwritten
 from warpwright.rewrites._tiles import element_bytes, zero_of
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
@@ -143,9 +144,7 @@ ENOUGH_BLOCKS, FEWEST_BLOCKS = 128, 32
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     shape = block_of_all_launches(kernel)
     indices = indices_of(kernel, None if isinstance(shape, str) else shape)
     reason = "No loop here sums products of two elements of global memory."

@@ -59,12 +59,12 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import changes, inside, is_plain_load, restricted
 from warpwright.facts.model import Access, Basis, Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, called_name, matched, overlaps
+from warpwright.rewrites._code import NoMatchError, called_name, matched, overlaps
 from warpwright.rewrites._indices import Indices, constant_named, indices_of
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
-from warpwright.rewrites._movable import block_by_directive, unmovable
+from warpwright.rewrites._movable import block_by_directive, movable_body
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -80,9 +80,7 @@ STEPS = 4
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = movable_body(kernel)
     source = kernel.source
     unknown = indices_of(kernel, None)
     reason = "No loop here has a step that only the launch decides."

@@ -76,7 +76,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import loop_around, restricted
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
-from warpwright.rewrites._code import NoMatchError, body, names, overlaps
+from warpwright.rewrites._code import NoMatchError, body_of, names, overlaps
 from warpwright.rewrites._counted_walk import CountedWalk, at_counter, counted_walk
 from warpwright.rewrites._element_arrays import ELEMENT_SIZES
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
@@ -104,9 +104,7 @@ LINE_LENGTH = 120
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     loops: dict[int, tuple[Node, list[Access]]] = {}
     for access in kernel.accesses:
         loop = loop_around(access.span) if _walks_a_row(kernel, access) else None

@@ -72,7 +72,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import restricted
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
-from warpwright.rewrites._code import NoMatchError, body, matched, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, matched, names, require_marked, squeezed
 from warpwright.rewrites._elementwise import (
     initial_value,
     not_by_element,
@@ -83,7 +83,7 @@ from warpwright.rewrites._grids import as_operand, divided_along, extent, launch
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
 from warpwright.rewrites._locals import changed_names
 from warpwright.rewrites._loops import header_of
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._row_elements import (
     Line,
     Row,
@@ -118,15 +118,9 @@ MOST_IN_Y = 65535
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
-    if at is not None and not overlaps(kernel.span, at):
-        return Declined(NAME, f"What is marked is not in {kernel.name}.")
-    try:
-        return _vectorized(kernel, block)
-    except NoMatchError as refused:
-        return Declined(NAME, str(refused))
+    block = movable_body(kernel)
+    require_marked(kernel, at)
+    return _vectorized(kernel, block)
 
 
 def _vectorized(kernel: Kernel, block: Node) -> Rewrite:

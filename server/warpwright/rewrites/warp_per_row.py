@@ -80,7 +80,7 @@ from warpwright.facts.aliasing import loop_around
 from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._accumulate import combined, is_exact
-from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, matched, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, body_of, in_macro, macros_naming, matched, overlaps, squeezed
 from warpwright.rewrites._few_threads import explanation_of_few, size_of, walked_together
 from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._indent import braced_lines
@@ -109,9 +109,7 @@ FEWEST = 8
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
-        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    block = body_of(kernel)
     walking = [a for a in kernel.accesses if _walks_a_row(a) and _is_own(kernel, a.span)]
     lanes = _lanes(walking)
     walking = [a for a in walking if a.iterations >= lanes]
@@ -120,10 +118,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         walking, lanes = alike, WARP
     if not [a for a in walking if at is None or overlaps(a.span, at)]:
         return Declined(NAME, "Nothing to gain: no loop here is known to walk a row of its own in each lane.")
-    try:
-        return _rewrite(kernel, block, walking, lanes)
-    except NoMatchError as unfit:
-        return Declined(NAME, str(unfit))
+    return _rewrite(kernel, block, walking, lanes)
 
 
 def _walks_a_row(access: Access) -> bool:

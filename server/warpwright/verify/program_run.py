@@ -54,10 +54,6 @@ class _NotRunError(Exception):
     """Nothing can be said of the candidate; the message is one sentence."""
 
 
-class _DiffersError(Exception):
-    """The candidate's program is another; the message is one sentence."""
-
-
 Texts = Mapping[Path, bytes]
 """Files of the project by their absolute paths, and what they hold on one side."""
 

@@ -15,8 +15,8 @@ from warpwright_harness.buffers import ArraySpec, bits
 from warpwright_harness.checks.compare import (
     NOISE_FACTOR,
     STRICT_ULPS,
-    ULPS,
     Difference,
+    agree_quickly,
     compare,
     is_exact,
     largest_gap,
@@ -211,20 +211,9 @@ def quick_differences(
     candidate: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor], allowed: Mapping[str, float]
 ) -> str:
     """Why they differ, "" where they agree: `differences` without its figures, where a quick look is enough."""
-    if all(_agree(candidate[name], base, allowed.get(name, 0.0)) for name, base in expected.items()):
+    if all(agree_quickly(candidate[name], base, allowed.get(name, 0.0)) for name, base in expected.items()):
         return ""
     return differences(candidate, expected, allowed).why
-
-
-def _agree(mine: torch.Tensor, base: torch.Tensor, tolerance: float) -> bool:
-    """A quick yes, in the output's own precision; a no may still be one of rounding, for `differences` to judge."""
-    same = bits(mine) == bits(base)
-    if bool(same.all()):
-        return True
-    if not base.is_floating_point() or tolerance < 0:
-        return False
-    allowed = base.abs() * (ULPS * torch.finfo(base.dtype).eps) + tolerance
-    return bool((same | ((mine - base).abs() <= allowed)).all())
 
 
 def differences(

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from warpwright_harness.buffers import ArraySpec, Buffer, bits, guards_broken, perturbed
-from warpwright_harness.checks.compare import NOISE_FACTOR, ULPS, compare
+from warpwright_harness.checks.compare import NOISE_FACTOR, agree_quickly, compare
 from warpwright_harness.checks.correctness import PERTURBATIONS, input_values, seed_of, wider_tolerance
 from warpwright_harness.device import Launch, Launches
 from warpwright_harness.session import DEVICE, Case, Outputs, Session, Values
@@ -227,7 +227,7 @@ class _Ring:
         for spec in self.case.outputs:
             ours, theirs = candidate[spec.name], baseline[spec.name]
             tolerance = self.tolerance[spec.name]
-            if _agree(spec, ours, theirs, tolerance):
+            if agree_quickly(ours, theirs, tolerance):
                 continue
             written = (_is_written(spec, ours, self.poison), _is_written(spec, theirs, self.poison))
             found = compare(spec, ours, theirs, written, tolerance)
@@ -246,17 +246,6 @@ def _is_written(spec: ArraySpec, values: torch.Tensor, poison: int) -> torch.Ten
     pattern = torch.full((-(-values.numel() * values.element_size() // 4),), poison, dtype=torch.int32, device=DEVICE)
     expected = pattern.view(torch.uint8)[: values.numel() * values.element_size()].view(values.dtype)
     return bits(values) != bits(expected)
-
-
-def _agree(spec: ArraySpec, ours: torch.Tensor, theirs: torch.Tensor, tolerance: float) -> bool:
-    """A quick yes, in the output's own precision; a no may still be one of rounding, for `compare` to judge."""
-    same = bits(ours) == bits(theirs)
-    if bool(same.all()):
-        return True
-    if not spec.is_float:
-        return False
-    allowed = theirs.abs() * (ULPS * torch.finfo(spec.dtype).eps) + tolerance
-    return bool((same | ((ours - theirs).abs() <= allowed)).all())
 
 
 def _tolerances(session: Session, case: Case, buffers: Mapping[str, Buffer], values: Values) -> dict[str, float]:

@@ -14,7 +14,6 @@ from warpwright_harness.torch_check.variants import in_type, same, tensors_of, w
 STEP = 1e-2
 APART = 0.05
 """A derivative in a direction, in f32, by differences of that step."""
-_NO_FORMULA = "no autograd formula"
 
 
 def backward(subject: Subject) -> Answer:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
 
-from warpwright.cuda.numbers import integer_operation
+from warpwright.algebra.integers import integer_operation
 from warpwright.facts.types import builtin_type
 from warpwright.rules.host._pointers import HostFunction
 from warpwright.syntax.nodes import uncast
