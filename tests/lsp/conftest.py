@@ -1,4 +1,4 @@
-"""Servers that the tests of a module share: starting one takes half a second."""
+"""Servers that tests share: one of each kind for all that change no settings of it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import pytest
 from support.editor import NEOVIM, OLD_NEOVIM, VSCODE, Editor, Profile, start_editor
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def vscode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     yield from _quiet(VSCODE, tmp_path_factory)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def neovim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     yield from _quiet(NEOVIM, tmp_path_factory)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def old_neovim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     yield from _quiet(OLD_NEOVIM, tmp_path_factory)
 

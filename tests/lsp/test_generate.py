@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol import types
-from support.editor import Editor, Page
+from support.editor import VSCODE, Editor, Page, start_editor
 
 TEXT = "#include <cstdio>\n\n// kernel: the eigenvalues of a and b\nint main() { return 0; }\n"
 
@@ -27,9 +28,9 @@ def test_where_no_comment_stands_it_says_what_to_do(vscode: Editor) -> None:
     )
 
 
-def test_without_a_model_it_says_what_is_missing(vscode: Editor) -> None:
-    vscode.set_settings({"compile": "off", "model": "/no/such/model.gguf"})
-    result = generate(vscode.open("c.cu", TEXT), "eigenvalues")
+def test_without_a_model_it_says_what_is_missing(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, options={"compile": "off", "model": "/no/such/model.gguf"}) as editor:
+        result = generate(editor.open("c.cu", TEXT), "eigenvalues")
     assert result["status"] == "failed"
     assert "/no/such/model.gguf" in result["message"]
 

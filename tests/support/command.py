@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shlex
@@ -9,8 +10,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
+
+from support.forked import Commands
 
 COMMAND = (sys.executable, "-m", "warpwright.cli")
 SHOWN_OTHERWISE = ("FORCE_COLOR", "NO_COLOR", "WARPWRIGHT_DEBUG", "COLUMNS", "LINES")
@@ -29,20 +34,40 @@ class Ran:
 
 
 def run_command(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 120) -> Ran:
-    """Run `warpwright ARGUMENTS...` in `cwd`. Whatever it is for, it must not print a traceback."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        cwd=cwd,
-        env=environment(env),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        timeout=seconds,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Ran(done.returncode, done.stdout, done.stderr)
+    """Run `warpwright ARGUMENTS...` in `cwd`. Whatever it is for, it must not print a traceback.
+
+    It is a process of its own, forked off one that has loaded the program; with `env`, one that Python starts anew.
+    """
+    if env is not None:
+        done = subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            cwd=cwd,
+            env=environment(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        )
+        return _ran(done.returncode, done.stdout, done.stderr)
+    with TemporaryFile() as stdout, TemporaryFile() as stderr:
+        status = _commands().run([*map(str, arguments)], cwd, environment(), stdout, stderr, seconds)
+        stdout.seek(0)
+        stderr.seek(0)
+        return _ran(status, stdout.read(), stderr.read())
+
+
+def _ran(status: int, stdout: bytes, stderr: bytes) -> Ran:
+    said, errors = (each.decode("utf-8", "replace").replace("\r\n", "\n") for each in (stdout, stderr))
+    assert "Traceback" not in errors, errors
+    return Ran(status, said, errors)
+
+
+@cache
+def _commands() -> Commands:
+    """One for this process, as long as it lives."""
+    commands = Commands()
+    atexit.register(commands.close)
+    return commands
 
 
 def command_on_path(folder: Path) -> str:
