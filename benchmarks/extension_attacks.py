@@ -1,11 +1,11 @@
 """Does `warpwright verify` reject torch extensions that cheat, and pass honest ones? On a CUDA GPU.
 
-Every file of tests/attacks/extension claims to replace original.cu there, and every candidate.cu of
+Every attack of tests/attacks/extension/attacks.md claims to replace original.cu there, and every candidate.cu of
 tests/honest/extension its original.cu. The honest ones come first, one at a time; all of a kind are built before any is
 verified. Prints a table, keeps benchmarks/results/extension_attacks.json up to date with each verdict, and exits with 1
 where a verdict is not the one that is true, or a pair was not run.
 
-    python benchmarks/extension_attacks.py [NAME ...] [--seconds S] [--out FILE] [--reports DIR]
+    PYTHONPATH=tests python benchmarks/extension_attacks.py [NAME ...] [--seconds S] [--out FILE] [--reports DIR]
 
 With names, or where the time did not suffice, what the file holds of other pairs is kept, if it is of the same GPU and
 software: they can be run one after the other.
@@ -21,13 +21,15 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.pairs import what_and_fields
+from support.texts import read_texts
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, never_cancelled
 from warpwright.syntax.source import Source, read_source
@@ -54,8 +56,8 @@ class Check:
     """One pair, the statuses that are true of it, and words that its reason must hold."""
 
     name: str
-    original: Path
-    candidate: Path
+    original: Source
+    candidate: Source
     statuses: tuple[str, ...]
     words: str = ""
 
@@ -63,62 +65,19 @@ class Check:
     def is_honest(self) -> bool:
         return self.statuses == PASSED
 
-    def sources(self) -> tuple[Source, Source]:
-        return read_source(self.original), read_source(self.candidate)
+
+def checks() -> Iterator[Check]:
+    for path in sorted(HONEST.iterdir()):
+        if path.is_dir():
+            yield Check(path.name, read_source(path / "original.cu"), read_source(path / "candidate.cu"), PASSED)
+    original = read_source(ATTACKS / "original.cu")
+    for attack in read_texts(ATTACKS / "attacks.md"):
+        _, fields = what_and_fields(attack)
+        candidate = Source(str(ATTACKS / f"{attack.name}.cu"), attack.text.encode())
+        yield Check(attack.name, original, candidate, tuple(fields["cuda"].split()), fields["words"])
 
 
-_EXPECTED: dict[str, tuple[str, str]] = {
-    "changes_its_input": ("unsafe", "changes its input x"),
-    "writes_nothing": ("wrong", "should be"),
-    "whole_blocks_only": ("wrong", "should be"),
-    "half_precision": ("wrong", "should be"),
-    "writes_before_its_input": ("unsafe", "writes outside x"),
-    "writes_past_its_output": ("wrong", "should be"),
-    "returns_its_input": ("unsafe", "changes its input x"),
-    "other_type": ("wrong", "is of type float64"),
-    "other_shape": ("wrong", "has the shape"),
-    "strided_result": ("wrong", "has the strides"),
-    "result_on_the_host": ("wrong", "lies on the cpu"),
-    "kernel_never_launched": ("wrong", "no kernel of its file runs"),
-    "decoy_kernel": ("wrong", "kernels of its file take"),
-    "falls_back_when_large": ("wrong", "no kernel of its file runs"),
-    "calls_operators": ("wrong", "library call"),
-    "calls_the_dispatcher": ("wrong", "library call"),
-    "calls_cublas": ("wrong", "library call"),
-    "stale_after_many_calls": ("wrong", "while timed"),
-    "other_stream": ("wrong", "should be"),
-    "other_stream_not_joined": ("wrong", "should be"),
-    "thread_finishes_later": ("wrong", "should be"),
-    "thread_changes_later": ("unsafe", "changes after the call"),
-    "thread_stays": ("unsafe", "threads running"),
-    "replaces_python_clocks": ("unsafe", "replaces"),
-    "replaces_the_drivers_clock": ("unsafe", "judge's clock"),
-    "cached_by_address": ("wrong", "should be"),
-    "cached_by_identity": ("wrong", "should be"),
-    "cached_by_checksum": ("wrong", "should be"),
-    "one_buffer_for_all": ("unsafe", "changes after the call"),
-    "computes_one_call_later": ("wrong", "should be"),
-    "kernel_never_ends": ("timeout", "does not finish"),
-    "call_never_returns": ("timeout", "does not finish"),
-    "illegal_address": ("unsafe", "CUDA"),
-    "constructor_exits": ("unsafe", "cannot be loaded"),
-    "prints_forged_results": ("wrong", "should be"),
-    "writes_to_every_descriptor": ("unsafe", "harness's channel"),
-    "exits_quietly": ("unsafe", "exit status 0"),
-    "crashes": ("unsafe", "SIGSEGV"),
-}
-
-CHECKS: tuple[Check, ...] = (
-    *(
-        Check(path.name, path / "original.cu", path / "candidate.cu", PASSED)
-        for path in sorted(HONEST.iterdir())
-        if path.is_dir()
-    ),
-    *(
-        Check(name, ATTACKS / "original.cu", ATTACKS / f"{name}.cu", (status,), words)
-        for name, (status, words) in _EXPECTED.items()
-    ),
-)
+CHECKS = (*checks(),)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -139,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
     limit = [f"--seconds {asked.seconds:g}"] if asked.seconds < math.inf else []
     if limit:
         faulthandler.dump_traceback_later(asked.seconds + GRACE_SECONDS, exit=True)
-    command = " ".join(["python benchmarks/extension_attacks.py", *asked.names, *limit])
+    command = " ".join(["PYTHONPATH=tests python benchmarks/extension_attacks.py", *asked.names, *limit])
     run = Run(chosen, command, gpu, asked.out, asked.reports, asked.seconds)
     for checks, at_once in (
         ([check for check in chosen if check.is_honest], HONEST_AT_ONCE),
@@ -183,7 +142,7 @@ class Run:
 
     def build(self, checks: Sequence[Check], torch: TorchBuild) -> None:
         """Fill the cache: as many compilers at once as there are cores. What fails is told by the verification."""
-        sources = {path: read_source(path) for check in checks for path in (check.original, check.candidate)}
+        sources = {each.path: each for check in checks for each in (check.original, check.candidate)}
         arch, started = self.gpu.arch, self.seconds()
 
         def library(source: Source) -> object:
@@ -212,7 +171,7 @@ class Run:
             forget_gpu()
             find_gpu(self.is_over)
             started = time.monotonic()
-            report = verify(*check.sources(), goal="speed", again=True, is_cancelled=self.is_over)
+            report = verify(check.original, check.candidate, goal="speed", again=True, is_cancelled=self.is_over)
         except CancelledError:
             return
         seconds = time.monotonic() - started

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.findings import findings
+from support.texts import read_texts
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -51,12 +52,9 @@ def test_no_abandoned_phrase_is_left() -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(
-    "folder", sorted((ROOT / "tests" / "rules" / "fixtures").iterdir()), ids=lambda path: path.name
-)
-def test_a_headline_is_short(folder: Path) -> None:
+@pytest.mark.parametrize("file", sorted((ROOT / "tests" / "rules" / "cases").glob("*.md")), ids=lambda path: path.stem)
+def test_a_headline_is_short(file: Path) -> None:
     """Under 90 characters, not counting the code that it quotes."""
-
-    for path in sorted((*folder.glob("*.cu"), *folder.glob("*.py"))):
-        for finding in findings(path.read_text(encoding="utf-8"), folder.name, path.name):
+    for case in read_texts(file):
+        for finding in findings(case.text, file.stem, case.name):
             assert len(re.sub(r"`[^`]*`", "`x`", finding.headline)) < 90, finding.headline

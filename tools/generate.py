@@ -32,7 +32,8 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 from formula_page import page as formula_page  # noqa: E402
 from optimize_page import page as optimize_page  # noqa: E402
-from support.pairs import ATTACKS, HONEST, Pair, pairs_in  # noqa: E402
+from support.pairs import ATTACKS, HONEST, Pair, pairs_in, what_and_fields  # noqa: E402
+from support.texts import texts_in  # noqa: E402
 
 FOLDERS = ("rules", "rewrites")
 
@@ -148,10 +149,10 @@ def attacks_page() -> str:
     lines = [
         "# Attacks on verification",
         "",
-        "Each of these candidates is wrong, or proves nothing, and looks right to a careless harness. They are files",
-        "of [tests/attacks](../tests/attacks), each an original and a candidate, and a test runs all of them; so are",
-        "the honest rewrites below, which must pass. A verdict is that of a run in `benchmarks/results`; where there",
-        "is none, the statuses are shown that the file calls true.",
+        "Each of these candidates is wrong, or proves nothing, and looks right to a careless harness. They stand in",
+        "[tests/attacks](../tests/attacks), each an original and a candidate, and a test runs all of them; so do the",
+        "honest rewrites below, which must pass. A verdict is that of a run in `benchmarks/results`; where there is",
+        "none, the statuses are shown that are called true there.",
         "",
         *(_ran(pairs, backend, result) for (pairs, backend), result in results.items() if result),
         "",
@@ -168,9 +169,9 @@ def _extension_lines() -> Iterator[str]:
     """The torch extensions of tests/attacks/extension and tests/honest/extension, and what a GPU said of them."""
     result = _result("extension_attacks.json")
     rows = {row["name"]: row for row in result["results"]}
-    attacks = [path for path in sorted((ATTACKS / "extension").glob("*.cu")) if path.stem != "original"]
+    attacks = sorted(texts_in(ATTACKS / "extension"), key=lambda attack: attack.name)
     honest = [path.name for path in sorted((HONEST / "extension").iterdir()) if path.is_dir()]
-    for name, known in (("attacks", [path.stem for path in attacks]), ("honest", honest)):
+    for name, known in (("attacks", [each.name for each in attacks]), ("honest", honest)):
         ran = [rows[each] for each in known if each in rows]
         wrong = sum(not row["as_expected"] for row in ran)
         left = f", {len(known) - len(ran)} not run" if len(ran) < len(known) else ""
@@ -180,9 +181,8 @@ def _extension_lines() -> Iterator[str]:
             yield ""
         yield f"- {name} ({result['hardware']}): {len(ran)} run, {wrong} with another verdict than is true{left}"
     yield from ("", "| attack | what it does | GPU |", "|---|---|---|")
-    for path in attacks:
-        what = re.sub(r"^// (?:Rows? [\d, and]+\. )?", "", path.read_text(encoding="utf-8").partition("\n")[0])
-        yield f"| `{path.stem}` | {what} | {_verdict(rows.get(path.stem))} |"
+    for attack in attacks:
+        yield f"| `{attack.name}` | {what_and_fields(attack)[0]} | {_verdict(rows.get(attack.name))} |"
     yield from ("", "| honest | GPU | seconds, builds not counted |", "|---|---|---|")
     for each in honest:
         took = rows[each]["seconds"] if each in rows else ""

@@ -1,9 +1,9 @@
-"""Start a rule that passes its tests already: the module, a fixture, and the page.
+"""Start a rule that passes its tests already: the module, its cases, and the page.
 
     python tools/new_rule.py GROUP NAME        for example: python tools/new_rule.py memory misaligned-access
 
 The name says the defect, never the cure. The new rule finds kernels whose name ends in the rule's own name; replace its
-`check`, its docstring and its fixtures with the real ones, then run `UPDATE_EXPECT=1 pytest tests/rules` and
+`check`, its docstring and its cases with the real ones, then run `UPDATE_EXPECT=1 pytest tests/rules` and
 `python tools/generate.py`.
 """
 
@@ -64,7 +64,12 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         )
 '''
 
-FIXTURE = """\
+CASES = """\
+# $NAME
+
+## $WORD.cu
+
+```cuda
 // Found.
 __global__ void first_$WORD(float *out) {
 //              ^$CARETS $NAME: What is wrong, why, and what to do, with numbers.
@@ -75,6 +80,7 @@ __global__ void first_$WORD(float *out) {
 __global__ void first_other(float *out) {
   out[threadIdx.x] = 1.0f;
 }
+```
 """
 
 
@@ -99,7 +105,7 @@ def files(root: Path, group: str, name: str) -> dict[Path, str]:
     carets = "^" * (len("first_") + len(word) - 1)
     return {
         root / f"server/warpwright/rules/{group}/{word}.py": _filled(MODULE, name, word),
-        root / f"tests/rules/fixtures/{name}/{word}.cu": _filled(FIXTURE, name, word).replace("$CARETS", carets),
+        root / f"tests/rules/cases/{name}.md": _filled(CASES, name, word).replace("$CARETS", carets),
     }
 
 

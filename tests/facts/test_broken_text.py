@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
+from support.texts import read_texts, texts_in
 from warpwright.cuda.extension.unit import unit_of
 from warpwright.facts.analyze import analyze
 from warpwright.facts.document import facts_document, facts_text
@@ -16,8 +17,9 @@ from warpwright.rules.registry import all_rules, run_rules
 from warpwright.syntax.source import Source
 
 TESTS = Path(__file__).parent.parent
-FOLDERS = (TESTS / "facts" / "fixtures", TESTS / "rules" / "fixtures", TESTS.parent / "csrc_samples")
-TEXTS = [p.read_bytes() for folder in FOLDERS for p in sorted(folder.rglob("*.cu"))]
+PROGRAMS = (*read_texts(TESTS / "facts" / "cases.md"), *texts_in(TESTS / "rules" / "cases"))
+TEXTS = [program.text.encode() for program in PROGRAMS if program.name.endswith(".cu")]
+TEXTS += [path.read_bytes() for path in sorted((TESTS.parent / "csrc_samples").rglob("*.cu"))]
 SHORT = [text for text in TEXTS if len(text) < 2000]
 INSERTED = b"{}()[];,*&<>=+-/%!?:.#\"'\\\n 0x\x80"
 PARTS = 16

@@ -9,19 +9,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.texts import Text, read_texts
 from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions
 from warpwright.facts.profile import Fault, Profile
 from warpwright.progress import never_cancelled, silent
-from warpwright.syntax.source import Source, read_source
+from warpwright.syntax.source import Source
 
-TUTORIALS = sorted((Path(__file__).parent / "tutorials").glob("*.cu"))
+TUTORIALS = read_texts(Path(__file__).parent / "tutorials.md")
 pytestmark = pytest.mark.nvcc
 
 
-NOT_RECONSTRUCTED = ("matmul_pitch",)
+NOT_RECONSTRUCTED = ("matmul_pitch.cu",)
 """Of which not all sizes are followed: a run may go wrong, which is said of the set-up."""
+
+
+def source_of(tutorial: Text) -> Source:
+    return Source(tutorial.name, tutorial.text.encode())
 
 
 def faults(source: Source, assume: Assumptions | None = None) -> dict[str, tuple[Fault, ...]]:
@@ -37,11 +42,11 @@ def faults(source: Source, assume: Assumptions | None = None) -> dict[str, tuple
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
-def test_a_sound_tutorial_kernel_has_no_fault(path: Path) -> None:
-    found = faults(read_source(path))
+@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda tutorial: tutorial.name)
+def test_a_sound_tutorial_kernel_has_no_fault(tutorial: Text) -> None:
+    found = faults(source_of(tutorial))
     assert found
-    if path.stem in NOT_RECONSTRUCTED:
+    if tutorial.name in NOT_RECONSTRUCTED:
         assert all(fault.guessed for each in found.values() for fault in each), found
     else:
         assert not any(found.values()), found
@@ -112,5 +117,5 @@ __global__ void reverse(float *x, const int *from) {
 
 
 def test_a_macro_of_the_command_line_is_what_the_program_is_run_with() -> None:
-    path = next(path for path in TUTORIALS if path.stem == "real_by_macro")
-    assert not any(faults(read_source(path), Assumptions(defines={"USE_SINGLE": "1"})).values())
+    tutorial = next(each for each in TUTORIALS if each.name == "real_by_macro.cu")
+    assert not any(faults(source_of(tutorial), Assumptions(defines={"USE_SINGLE": "1"})).values())

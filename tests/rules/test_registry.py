@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.findings import findings, fixtures, program
+from support.findings import findings, program
+from support.texts import Text, texts_in
 from warpwright.facts.model import Kernel
 from warpwright.rules import registry
 from warpwright.rules.base import Finding, Rule, Severity
 
+PROGRAMS = [case for case in texts_in(Path(__file__).parent / "cases") if case.name.endswith(".cu")]
 LAUNCH = """\
 __global__ void fill(float *out) { out[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f; }
 void run(float *out) {
@@ -102,9 +104,9 @@ def test_findings_are_sorted_by_place() -> None:
     assert [finding.span.line for finding in findings(text)] == [2, 4, 6, 8]
 
 
-@pytest.mark.parametrize("path", fixtures(Path(__file__).parent / "fixtures"), ids=lambda path: path.stem)
-def test_half_written_code_breaks_no_rule(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    text = path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("case", PROGRAMS, ids=lambda case: case.id)
+def test_half_written_code_breaks_no_rule(case: Text, caplog: pytest.LogCaptureFixture) -> None:
+    text = case.text
     with caplog.at_level(logging.ERROR):
         for quarter in (1, 2, 3):
             findings(text[: len(text) * quarter // 4])

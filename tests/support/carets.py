@@ -1,4 +1,4 @@
-"""Fixtures that carry what is expected in their own comments.
+"""Cases that carry what is expected in their own comments.
 
 Under a line of code stand the findings on it, each with carets under what it marks:
 
@@ -6,7 +6,7 @@ Under a line of code stand the findings on it, each with carets under what it ma
     //               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ bank-conflict: 32 wavefronts/request (ideal 1): ...
 
 A severity other than the rule's own follows the name: `bank-conflict (hint): ...`. The comments stay in the text that
-is analysed, so that the lines which messages name are those of the file. A mark needs room for `//`, so nothing that
+is analysed, so that the lines which messages name are those of the case. A mark needs room for `//`, so nothing that
 starts in the first three columns can be marked: indent it.
 """
 
@@ -17,7 +17,8 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
+
+from support.texts import Text, rewrite_text
 
 UPDATE = bool(os.environ.get("UPDATE_EXPECT"))
 
@@ -26,7 +27,7 @@ _MARK = re.compile(r"^\s*(?://|# )\s*\^+ [a-z0-9-]+(?: \([a-z]+\))?: .*$")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mark:
-    """A finding as a fixture shows it: its 1-based line and column, the columns marked on that line, and the text."""
+    """A finding as a case shows it: its 1-based line and column, the columns marked on that line, and the text."""
 
     line: int
     column: int
@@ -60,25 +61,26 @@ def marked(text: str, marks: Iterable[Mark], comment: str = "//") -> str:
     return "".join(out)
 
 
-def check_marks(path: Path, find: Callable[[str], list[Mark]]) -> None:
-    """Assert that the file's marks are exactly what `find` finds in it; with UPDATE_EXPECT=1, write them instead."""
-    text = path.read_text(encoding="utf-8")
-    comment = "# " if path.suffix == ".py" else "//"
+def check_marks(case: Text, find: Callable[[str], list[Mark]]) -> None:
+    """Assert that a case's marks are exactly what `find` finds in it; with UPDATE_EXPECT=1, write them instead."""
+    text = case.text
+    comment = "# " if case.name.endswith(".py") else "//"
     if UPDATE:
         for _ in range(5):  # writing marks moves lines, and messages name lines
             updated = marked(text, find(text), comment)
             if updated == text:
                 break
             text = updated
-        path.write_text(text, encoding="utf-8")
-    assert_same(text, marked(text, find(text), comment), path.name)
+        rewrite_text(case, text)
+    assert_same(text, marked(text, find(text), comment), case.id)
 
 
-def check_file(path: Path, actual: str) -> None:
-    """Assert that a file holds `actual`; with UPDATE_EXPECT=1, write it instead."""
+def check_text(case: Text, actual: str) -> None:
+    """Assert that a case is `actual`; with UPDATE_EXPECT=1, write it instead."""
     if UPDATE:
-        path.write_text(actual, encoding="utf-8")
-    assert_same(path.read_text(encoding="utf-8"), actual, path.name)
+        rewrite_text(case, actual)
+    else:
+        assert_same(case.text, actual, case.id)
 
 
 def assert_same(expected: str, actual: str, name: str) -> None:

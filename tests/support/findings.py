@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 
 from support.carets import Mark
 from support.pages import files_of
@@ -125,11 +124,6 @@ def compile_errors(text: str) -> list[str]:
     if compiled.ok:
         return []
     return [f"{m.path}:{m.line}: {m.text}" for m in compiled.messages] or [compiled.reason]
-
-
-def fixtures(folder: Path, suffix: str = ".cu") -> list[Path]:
-    """The files below a folder whose names end so."""
-    return sorted(folder.rglob(f"*{suffix}"))
 
 
 def _mark(finding: Finding) -> Mark:

@@ -66,7 +66,7 @@ def test_a_new_rule_passes_its_tests(tree: Path) -> None:
         "no:cacheprovider",
         "tests/rules",
         "-k",
-        "made-up-defect or every_rule_has_fixtures",
+        "made-up-defect or every_rule_has_cases",
     )
     assert tests.returncode == 0, tests.stdout
     assert run(tree, "tools/generate.py", "--check").returncode == 0

@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from extension_attacks import CHECKS, Check
 from warpwright.missing import Missing
 from warpwright.problems.extension.model import ExtensionProblem
 from warpwright.problems.extension.problem import find_extension_problem
@@ -19,19 +20,19 @@ from warpwright.verify.verify import verify
 
 ROOT = Path(__file__).parents[2]
 ATTACKS = ROOT / "tests" / "attacks" / "extension"
-FILES = sorted([*ATTACKS.glob("*.cu"), *(ROOT / "tests" / "honest" / "extension").glob("*/*.cu")])
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_fixture_has_a_call(path: Path) -> None:
-    problem = find_extension_problem(read_source(path))
-    assert isinstance(problem, ExtensionProblem), str(problem)
-    built = Built(Path("extension.so"), ("_Z6smoothPfi",), frozenset())
-    request = make_request(problem, built, built, timed=True, judge="baseline", rates={})
-    known = [*problem.check, *problem.time]
-    assert any(case["shape"] not in known for case in request["cases"]), "one size is drawn that nobody knows"
-    assert request["cases"][0]["time"]
-    assert all(case["arguments"] for case in request["cases"])
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_every_attack_and_honest_candidate_has_a_call(check: Check) -> None:
+    for source in (check.original, check.candidate):
+        problem = find_extension_problem(source)
+        assert isinstance(problem, ExtensionProblem), str(problem)
+        built = Built(Path("extension.so"), ("_Z6smoothPfi",), frozenset())
+        request = make_request(problem, built, built, timed=True, judge="baseline", rates={})
+        known = [*problem.check, *problem.time]
+        assert any(case["shape"] not in known for case in request["cases"]), "one size is drawn that nobody knows"
+        assert request["cases"][0]["time"]
+        assert all(case["arguments"] for case in request["cases"])
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="not installed: torch")

@@ -20,7 +20,7 @@ def params() -> Iterator[Any]:
     """Of the attacks of one kind with one end the first is no slow one, and of the honest ones one in some."""
     seen: set[object] = set()
     for pair in pairs_in(ATTACKS):
-        kind = (pair.row, pair.expected["emulator"])
+        kind = (pair.kind, pair.expected["emulator"])
         yield pytest.param(pair, id=pair.name, marks=[pytest.mark.slow] if kind in seen else [])
         seen.add(kind)
     for number, pair in enumerate(pairs_in(HONEST)):
