@@ -114,6 +114,8 @@ def test_a_launch_in_device_code(function: str, refused: bool) -> None:
             "__device__ float g(float);\n__device__ float h() { return g(1); }\n",
             "g (a.cu:1) is defined in another file",
         ),
+        ("__host__ __device__ float g(float);\nfloat h() { return g(1); }\n", ""),
+        ("#define FIELD(type, name) type name\nstruct A { FIELD(int, x); };\n", ""),
         ("__device__ float g(float);\n__device__ float g(float x) { return g(x); }\n", ""),
     ],
 )

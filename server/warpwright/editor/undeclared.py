@@ -62,7 +62,9 @@ def undefined_function(program: Program) -> str:
     """The first function of the device that is declared, called and not defined, as `reduce (a.cu:3)`; "" for none."""
     for source in program.sources.values():
         for found in _DEVICE.finditer(source.code):
-            name = found[1]
+            name, head = found[1], source.code[: found.start()].rpartition(b";")[2] + found[0]
+            if b"__host__" in head.rpartition(b"}")[2]:  # the host's half may be all that is called
+                continue
             defined = re.compile(rb"\b%s\s*\([^;{}]*\)[^;{}]*\{" % name)
             called = re.compile(rb"\b%s\s*\(" % name)
             if any(defined.search(each.code) for each in program.sources.values()):
@@ -81,14 +83,15 @@ def _declarators(source: Source) -> Iterator[bytes]:
 
 
 def _used(source: Source) -> Iterator[tuple[bytes, int]]:
-    """Types and names in capitals that stand in code without a scope before them; `nx` of `dim3 grid(nx);`, which reads
-    like a type, is none."""
+    """Types and names in capitals that stand in code without a scope before them."""
     values = {source.code[node.start_byte : node.end_byte] for node in descendants(source.root, "identifier")}
     for node in walk(source.root):
         if node.type not in ("type_identifier", "identifier") or node.parent is None:
             continue
         if node.parent.type == "qualified_identifier" or node.parent.type.startswith("preproc"):
             continue
+        if node.parent.type == "parameter_declaration" and node.parent.child_by_field_name("declarator") is None:
+            continue  # `dim3 grid(nx);` and a macro's arguments read like types of parameters
         name = source.code[node.start_byte : node.end_byte]
         is_type = node.type == "type_identifier" and name not in values and not name.startswith(b"_")
         if is_type or _MACRO.fullmatch(name):

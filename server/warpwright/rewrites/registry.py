@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import logging
 import pkgutil
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -34,12 +33,13 @@ def all_rewrites() -> tuple[RewriteKind, ...]:
     >>> [kind.name for kind in all_rewrites() if "launch" in kind.name]
     ['add-launch-bounds', 'batch-launches', 'check-launch']
     """
-    return tuple(sorted(_load(), key=lambda kind: kind.name))
+    return tuple(sorted(map(_loaded, _modules()), key=lambda kind: kind.name))
 
 
 def find_rewrite(name: str) -> RewriteKind | None:
-    """The rewrite of that name, or None."""
-    return next((kind for kind in all_rewrites() if kind.name == name), None)
+    """The rewrite of that name, or None. The others are not imported for it."""
+    module = name.replace("-", "_")
+    return _loaded(module) if module in _modules() and "_" not in name else None
 
 
 def goal_of(name: str) -> str:
@@ -79,13 +79,18 @@ def propose(name: str, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     return _proposal(kind, kernel, at)
 
 
-def _load() -> Iterator[RewriteKind]:
-    for info in pkgutil.iter_modules(rewrites.__path__):
-        if info.name.startswith("_") or info.name in _NOT_REWRITES:
-            continue
-        module = importlib.import_module(f"{rewrites.__name__}.{info.name}")
-        name = info.name.replace("_", "-")
-        yield RewriteKind(name, module.title, module.__doc__ or "", module.goals, module.relies_on, module.propose)
+@cache
+def _modules() -> frozenset[str]:
+    found = (info.name for info in pkgutil.iter_modules(rewrites.__path__))
+    return frozenset(name for name in found if not name.startswith("_") and name not in _NOT_REWRITES)
+
+
+@cache
+def _loaded(name: str) -> RewriteKind:
+    module = importlib.import_module(f"{rewrites.__name__}.{name}")
+    return RewriteKind(
+        name.replace("_", "-"), module.title, module.__doc__ or "", module.goals, module.relies_on, module.propose
+    )
 
 
 def in_place(kind: RewriteKind, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
