@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 
+from warpwright.cuda.extension.entries import is_extension
 from warpwright.editor.verifiable import not_compiled, not_included, not_run
 from warpwright.facts.elsewhere import in_project
 from warpwright.facts.model import Kernel, Program
@@ -76,7 +77,8 @@ def answers(program: Program, file: Source | None = None) -> Answer:
         if made.source.path != fixed.path:
             return Declined(fix.rewrite, f"It edits {made.source.path}; fix that file.")
         if not writes_device_code(made, kernel):
-            return made
+            lacking = "" if _is_run_without(program, made, kernel) else not_runnable(kernel.name)
+            return Declined(fix.rewrite, lacking) if lacking else made
         if goal_of(fix.rewrite) == "speed" and finding.gain is not None and finding.gain < LEAST_SHARE:
             return Declined(fix.rewrite, f"It is worth less than {LEAST_SHARE:.0%} of the kernel's time.")
         lacking = not_runnable(kernel.name) or analysed_again(made, kernel, finding)
@@ -101,6 +103,18 @@ def writes_device_code(made: Rewrite, kernel: Kernel) -> bool:
     """Whether both kernels have to be run."""
     own = made.source.path == kernel.span.path
     return bool(made.beside) or (own and any(kernel.span.contains(edit.start) for edit in made.edits))
+
+
+def _is_run_without(program: Program, made: Rewrite, kernel: Kernel) -> bool:
+    """Whether an edit of host code is verified without a run of the kernel: one of a torch extension, whose functions
+    are called, one that looks at errors alone, or one that launches as a graph."""
+    from warpwright.verify.host_change import launches_new_graph
+    from warpwright.verify.host_code import differs_in_checks_alone
+
+    edited = made.apply()
+    if kernel.again is None or is_extension(made.source) or launches_new_graph(made.source, edited):
+        return True
+    return differs_in_checks_alone(program, kernel.again(edited))
 
 
 def _unlike(source: Source, made: Rewrite) -> str:
