@@ -101,7 +101,7 @@ def _severity(promotion: Promotion) -> Severity:
 
 def _message(promotion: Promotion, literals: list[str]) -> str:
     named = ", ".join(f"`{literal}`" for literal in literals[:MOST_NAMED])
-    makes = "makes" if len(literals) == 1 else "make"
+    what, makes = ("literal", "makes") if len(literals) == 1 else ("literals", "make")
     if promotion.comparison:
         does = "a float comparison double"
     else:
@@ -109,7 +109,7 @@ def _message(promotion: Promotion, literals: list[str]) -> str:
         does = f"{plural(promotion.operations, 'float operation')} double{calls}"
     again = ", in a loop" if promotion.in_loop else ""
     better = ", ".join(_better(literal) for literal in literals[:MOST_NAMED])
-    return f"Double literal {named} {makes} {does}{again}\nWrite {better}."
+    return f"Double {what} {named} {makes} {does}{again}\nWrite {better}."
 
 
 def _better(literal: str) -> str:
