@@ -191,10 +191,6 @@ def _placed(kernel: Kernel, move: Callable[[Span], Span]) -> Kernel:
         shared_arrays=tuple(replace(a, span=move(a.span)) for a in kernel.shared_arrays),
         accesses=tuple(replace(a, span=move(a.span)) for a in kernel.accesses),
         branches=tuple(replace(b, span=move(b.span), statement=move(b.statement)) for b in kernel.branches),
-        races=tuple(replace(r, write=move(r.write), other=move(r.other)) for r in kernel.races),
-        outside=tuple(replace(o, span=move(o.span)) for o in kernel.outside),
-        missed_waits=tuple(replace(w, span=move(w.span)) for w in kernel.missed_waits),
-        unwritten=tuple(replace(u, span=move(u.span)) for u in kernel.unwritten),
         promotions=tuple(
             replace(p, span=move(p.span), literals=tuple(map(move, p.literals))) for p in kernel.promotions
         ),
