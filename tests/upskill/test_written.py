@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from random import Random
 
@@ -17,10 +19,13 @@ FILES = sorted(FOLDER.glob("*.toml"))
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_requests_have_no_fault(path: Path) -> None:
+    """Of each batch some."""
     requests = read_requests(path)
     assert requests
-    for request in requests[:: 1 + len(requests) // 5]:
-        assert wrong(request) == ""
+    for _, batch in groupby(requests, attrgetter("batch")):
+        some = list(batch)
+        for request in some[:: 1 + len(some) // 5]:
+            assert wrong(request) == ""
 
 
 def test_other_names_compute_the_same() -> None:
@@ -52,12 +57,12 @@ def test_a_request_with_a_fault_is_left_out(tmp_path: Path) -> None:
         '[[request]]\nformula = "y[i] = 2 *"\nwords = ["twice"]\n'
         '[[request]]\nformula = "y[i] = 2 * x[i]"\nwords = ["x twice"]\n'
     )
-    found = part(path, copies=1, steps=0, seed="1")
+    found = part(read_requests(path), copies=1, steps=0, seed="1")
     assert [isinstance(each, Example) for each in found] == [False, True, True]
 
 
 @pytest.mark.parametrize(
-    "text", ['[[request]]\nformula = "y[i] = x[i]"\n', "request = 3 =", "[[request]]\nwords = [1]\n"]
+    "text", ['[[request]]\nformula = "y[i] = x[i]"\n', "request = 3 =", "request = 3", "[[request]]\nwords = [1]\n"]
 )
 def test_a_file_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "none.toml"
@@ -75,7 +80,7 @@ def test_a_request_with_a_step_more_says_it_and_fits_its_signature(tmp_path: Pat
         '[[request]]\nformula = "y[r] = sum[c] x[r, c]"\nwords = ["sum of each row"]\n',
         encoding="utf-8",
     )
-    found = [each for each in part(path, copies=0, steps=60, seed="1") if isinstance(each, Example)]
+    found = [each for each in part(read_requests(path), copies=0, steps=60, seed="1") if isinstance(each, Example)]
     assert len({each.formula for each in found}) > 40
     for each in (each for each in found if "/extended/" in each.provenance.seed):
         assert not wrong(Request(each.formula, each.given, (each.problem,), ""))

@@ -1,6 +1,6 @@
 """Requests that a teacher wrote, each in several words, and the formula that they ask for.
 
-They lie in model/requests, a table for each formula:
+They lie in model/requests, a table for each formula. Those of one batch are named after it, or after the file:
 
     [[request]]
     formula = "y[r, c] = x[r, c] / sqrt((sum[k] x[r, k] ** 2) + eps)"
@@ -19,9 +19,11 @@ import hashlib
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from random import Random
 
@@ -89,66 +91,75 @@ _PROSE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One formula and the words that ask for it; `where` names its place in the file."""
+    """One formula and the words that ask for it; `where` names its batch and its place there."""
 
     formula: str
     given: str
     words: tuple[str, ...]
     where: str
 
+    @property
+    def batch(self) -> str:
+        return self.where.partition("/")[0]
+
 
 def read_requests(path: Path) -> list[Request]:
     """The requests of one file. Raises StageError for a file or a table that is none."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("request", [])
+        batches = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise StageError(f"{path}: cannot be read ({error.strerror}).") from None
     except ValueError as error:
         raise StageError(f"{path}: is no TOML ({error}).") from None
     found = []
-    for number, table in enumerate(tables, 1):
-        words = table.get("words", [])
-        texts = [table.get("formula"), table.get("given", ""), *words]
-        if set(table) - KEYS or not words or not all(isinstance(each, str) for each in texts):
-            raise StageError(f"{path}: request {number} needs `formula` and `words`, and may have `given`, as texts.")
-        found.append(Request(texts[0], texts[1], tuple(words), f"{path.stem}/{number}"))
+    for key, tables in batches.items():
+        batch = path.stem if key == "request" else key
+        for number, table in enumerate(tables if isinstance(tables, list) else [{}], 1):
+            words = table.get("words", [])
+            texts = [table.get("formula"), table.get("given", ""), *words]
+            if set(table) - KEYS or not words or not all(isinstance(each, str) for each in texts):
+                raise StageError(
+                    f"{path}: request {number} of {batch} needs `formula` and `words`, and may have `given`, as texts."
+                )
+            found.append(Request(texts[0], texts[1], tuple(words), f"{batch}/{number}"))
     return found
 
 
 def written_jobs(folder: Path, copies: int, steps: int, seed: str) -> Jobs:
-    """A part for each file of a folder as it is now."""
+    """A part for each batch of a folder's files as it is now."""
+    requests = [request for path in sorted(folder.glob("*.toml")) for request in read_requests(path)]
+    batches = {batch: list(some) for batch, some in groupby(requests, attrgetter("batch"))}
     return {
-        f"written-{path.stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}-{copies}-{steps}": partial(
-            part, path, copies=copies, steps=steps, seed=seed
+        f"written-{batch}-{hashlib.sha256(repr(some).encode()).hexdigest()[:8]}-{copies}-{steps}": partial(
+            part, some, copies=copies, steps=steps, seed=seed
         )
-        for path in sorted(folder.glob("*.toml"))
+        for batch, some in batches.items()
     }
 
 
-def part(path: Path, *, copies: int, steps: int, seed: str) -> list[Example | Rejected]:
-    """The examples of a file as they are written, `copies` with other names, as many with a step more as `steps`,
-    every second of these with other names, and what was rejected."""
+def part(requests: Sequence[Request], *, copies: int, steps: int, seed: str) -> list[Example | Rejected]:
+    """The examples of requests as they are written, `copies` with other names, as many with other names and a
+    step more as `steps`, and what was rejected."""
     found: list[Example | Rejected] = []
-    for request in read_requests(path):
+    for request in requests:
         if reason := wrong(request):
-            found.append(Rejected(FORMULA, Provenance(WRITTEN, path.stem, request.where), reason))
+            found.append(Rejected(FORMULA, Provenance(WRITTEN, request.batch, request.where), reason))
             continue
         for copy in range(copies + 1):
             name = f"{seed}/written/{request.where}/{copy}"
             for words in request.words:
                 one = replace(request, words=(words,))
-                found += examples(renamed(one, Random(f"{name}/{words}")) if copy else one, path.stem, name)
+                found += examples(renamed(one, Random(f"{name}/{words}")) if copy else one, request.batch, name)
         for number in range(steps):
             name = f"{seed}/extended/{request.where}/{number}"
             for words in request.words:
                 chance = Random(f"{name}/{words}")
-                one = replace(request, words=(words,))
-                one = renamed(one, chance) if number % 2 else one
+                one = renamed(replace(request, words=(words,)), chance)
                 if longer := extended(one.formula, one.given, one.words[0], chance):
                     formula, given, said = longer
                     one = Request(formula, given, (said,), request.where)
                     if not wrong(one):  # a step that does not fit this request is no fault of it
-                        found += examples(one, path.stem, name)
+                        found += examples(one, request.batch, name)
     return found
 
 
