@@ -22,6 +22,12 @@ LIKELY_AND_WRITTEN = 1 / 3
 """For one that an equation in the comment says, too."""
 _OF_ROWS = re.compile(r"\b(?:row|column|col|matrix|matrices)(?:s|wise)?\b", re.IGNORECASE)
 
+_OF_TYPES = re.compile(
+    r"half|halv|double|bfloat|complex|bool|short|long|char|byte|bit|\b[biuf]p?f?\d+|float\d|u?int(?:\d|s?\b|eger)|e4m3|e5m2",
+    re.IGNORECASE,
+)
+"""What may say that something is not f32."""
+
 
 def is_certain(found: Voted, request: FormulaRequest) -> bool:
     """Whether most of the model's likelihood lies on a formula, or an equation of the comment bears it out.
@@ -53,4 +59,6 @@ def _has_its_types(formula: Formula, comment: str) -> bool:
         if (phrase := phrases().get((each.removesuffix("s"),))) is not None and phrase.what == "type"
     }
     types = {each.type for each in formula.tensors.values()}
+    if types <= {"f32"} and _OF_TYPES.search(comment):
+        return False
     return named <= types | {"f32"} and {each for each in types if "f" in each} <= named | {"f32"}
