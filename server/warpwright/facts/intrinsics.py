@@ -296,10 +296,11 @@ def _numbered_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         _barrier(run, node, mask)
         return unknown()
     numbers = [_number_of(value) for value in values]
-    if len(numbers) != 2 or None in numbers:
+    number, threads = numbers if len(numbers) == 2 else (None, None)
+    if number is None or not threads or threads % WARP:
         run.recorder.intervals.parted = True
         return unknown()
-    step = Step(node.span, numbers[0], WARP, node.name != BAR_ARRIVE, numbers[1])
+    step = Step(node.span, number, WARP, node.name != BAR_ARRIVE, threads)
     run.recorder.comes(step, mask, run.warp.mask & ~run.kernel_frame.returned, run.warp.position)
     return unknown()
 
