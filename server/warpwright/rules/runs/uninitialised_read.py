@@ -86,13 +86,13 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
         launch = launch_of(kernel, read.launch)
         if launch is None:
             continue
-        who = "neither the host nor the kernel has written" if read.space is Space.GLOBAL else "nothing has written"
+        byte, thread = f"byte {read.address:,}", f"thread {read.thread}"
+        what = f"nothing has written {byte}, which {thread} reads"
+        if read.space is Space.GLOBAL:
+            what = f"{thread} reads {byte}, never written by host or kernel"
         yield Finding(
             span=read.span,
-            message=(
-                f"Uninitialised read of `{read.array}`: {who} byte {read.address:,}, which thread {read.thread} reads"
-                f"{because(launch, Basis.EXACT)}"
-            ),
+            message=f"Uninitialised read of `{read.array}`: {what}{because(launch, Basis.EXACT)}",
             evidence={"array": read.array, "byte": read.address, "thread": read.thread, **launch_evidence(launch)},
             related=launch_related(launch),
         )
