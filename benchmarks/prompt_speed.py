@@ -42,7 +42,7 @@ MOST_ELEMENTS, MOST_OPERATIONS = 1 << 24, 4e9
 SCALES = (1 << 24, 1 << 22, 1 << 20, 1 << 16, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8)
 NEAR = 1.03
 """Times as long as torch.compile that still counts as at least as fast: two timings of one kernel differ by it."""
-SECONDS = 60
+SECONDS = 40
 """For one prompt: a reference that loops over a large size is left out."""
 CLOSE = 2e-2
 """Relative error (norm) beside the reference in float64: what rounding to the narrowest type leaves."""
@@ -168,7 +168,8 @@ def _error(one: torch.Tensor, other: torch.Tensor) -> float:
     return far / max(other[other.isfinite()].norm().item(), 1e-30) if far else 0.0
 
 
-def share(options: argparse.Namespace) -> list[dict[str, Any]]:
+def share(options: argparse.Namespace) -> None:
+    """Time one share of the prompts; its rows lie in the folder after each prompt, as a compilation may never end."""
     signal.signal(signal.SIGALRM, _late)
     torch.set_default_device("cuda")
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -189,13 +190,12 @@ def share(options: argparse.Namespace) -> list[dict[str, Any]]:
             row |= timed(prompt, answer, options.out, options.out / "timing.lock", timer)
         except Exception as error:
             row["left_out"] = f"{type(error).__name__}: {str(error)[:200]}"
-            if "CUDA error" in str(error):
-                rows.append(row)
-                break
         finally:
             signal.alarm(0)
         rows.append(row)
-    return rows
+        (options.out / f"rows_{options.share}.json").write_text(json.dumps(rows), encoding="utf-8")
+        if "CUDA error" in row.get("left_out", ""):
+            break  # nothing runs in this process any more
 
 
 def _late(*_: object) -> None:
@@ -222,21 +222,25 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for prompt_speed.json")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=240, help="begin no further prompt after this")
-    parser.add_argument("--share", type=int, help="time one share of the prompts, and print its rows")
+    parser.add_argument("--share", type=int, help="time one share of the prompts")
     options = parser.parse_args()
     if options.share is not None:
-        print(json.dumps(share(options)))
+        share(options)
         return
+    until = time.monotonic() + options.seconds + 2 * SECONDS
     with tempfile.TemporaryDirectory() as folder:
         running = []
         for number in range(options.processes):
             command = [sys.executable, __file__, str(options.answers), "--prompts", str(options.prompts)]
             command += ["--out", folder, "--processes", str(options.processes), "--seconds", str(options.seconds)]
             own = {"TORCHINDUCTOR_CACHE_DIR": f"{folder}/cache{number}", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-            running.append(
-                subprocess.Popen([*command, "--share", str(number)], stdout=subprocess.PIPE, env={**os.environ, **own})
-            )
-        rows = [row for each in running for row in json.loads(each.communicate()[0].splitlines()[-1])]
+            running.append(subprocess.Popen([*command, "--share", str(number)], env={**os.environ, **own}))
+        for each in running:
+            try:
+                each.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                each.kill()
+        rows = [row for path in Path(folder).glob("rows_*.json") for row in json.loads(path.read_text())]
     reported(
         {**gpu_run(), "summary": summary(rows), "rows": sorted(rows, key=lambda each: each["id"])},
         options.out / "prompt_speed.json",
