@@ -241,9 +241,7 @@ def test_an_edit_ends_the_writing_of_a_formula(tmp_path: Path) -> None:
 @pytest.mark.llm
 @pytest.mark.nvcc
 def test_the_taught_model_reads_what_no_rule_does(tmp_path: Path) -> None:
-    words = (
-        "// kernel: subtract the mean of its row from each element of x[rows][cols], largest absolute value per row\n"
-    )
+    words = "// kernel: for each row of x[rows][cols] how far its largest entry lies above its mean\n"
     settings = {"ghostTextSeconds": 120}
     with start_editor(
         VSCODE, tmp_path, options=settings, environment={**DEFAULT_MODEL, "WARPWRIGHT_DATA_DIR": str(tmp_path)}
