@@ -16,7 +16,7 @@ from warpwright.assist.wording_table import phrases
 from warpwright.assist.written_equation import is_written
 from warpwright.formulas.model import Formula
 
-LIKELY = 0.75
+LIKELY = 0.9
 """Of all that the model might answer, for one answer alone."""
 LIKELY_AND_WRITTEN = 1 / 3
 """For one that an equation in the comment says, too."""
