@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.texts import texts_in
 from warpwright.syntax.code import code_of, comments_of, without_comments
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
@@ -68,12 +69,19 @@ def test_every_text_keeps_its_places(text: bytes) -> None:
         assert [i for i, c in enumerate(made) if c in b"\r\n"] == [i for i, c in enumerate(text) if c in b"\r\n"]
 
 
-@pytest.mark.parametrize("folder", ["csrc_samples", "tests/facts", "tests/rules"])
-def test_the_grammar_and_the_lexer_see_the_same_comments(folder: str) -> None:
-    paths = [p for p in (REPOSITORY / folder).rglob("*.cu") if p.is_file()]
-    assert paths
-    for path in paths:
-        source = Source(str(path), path.read_bytes())
+SAMPLES = [Source(str(each), each.read_bytes()) for each in (REPOSITORY / "csrc_samples").rglob("*.cu")]
+CASES = [
+    Source(each.name, each.text.encode())
+    for folder in ("tests/facts", "tests/rules/cases")
+    for each in texts_in(REPOSITORY / folder)
+    if each.name.endswith(".cu")
+]
+
+
+@pytest.mark.parametrize("sources", [SAMPLES, CASES], ids=["samples", "cases"])
+def test_the_grammar_and_the_lexer_see_the_same_comments(sources: list[Source]) -> None:
+    assert len(sources) > 50
+    for source in sources:
         if not source.root.has_error:
             seen = [(node.start_byte, node.end_byte) for node in descendants(source.root, "comment")]
-            assert comments_of(source.data) == seen, path
+            assert comments_of(source.data) == seen, source.path

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from warpwright.facts.model import Program
-from warpwright.syntax.encoding import decoded
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import descendants, walk
 from warpwright.syntax.source import Source
 
@@ -36,7 +36,7 @@ def undeclared_name(program: Program, folders: tuple[Path, ...]) -> str:
     """The first type, or name in capitals, that neither the program's files nor the headers that it includes say, as
     `BINS (a.cu:12)`; "" for none. `folders` are those of headers."""
     sources = program.sources.values()
-    known = {each.encode() for each in program.assume.defines} | {
+    known = {encoded(each) for each in program.assume.defines} | {
         word for source in sources for found in _DECLARED.finditer(source.code) for part in found.groups() if part
         for word in _WORD.findall(part)
     }  # fmt: skip
