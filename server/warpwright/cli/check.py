@@ -89,7 +89,7 @@ def rule_completions(_ctx: click.Context, _param: click.Parameter, begun: str) -
     callback=rule_names,
     shell_complete=rule_completions,
     metavar="RULES",
-    help="All but these rules or groups.",
+    help="Rules or groups to leave out.",
 )
 @compile_options
 @click.option(
@@ -106,7 +106,7 @@ def rule_completions(_ctx: click.Context, _param: click.Parameter, begun: str) -
     metavar="FILE",
     help="Leave out the findings that this file records: only new ones fail.",
 )
-@click.option("--write-baseline", type=click.Path(), metavar="FILE", help="Record the findings of now in FILE.")
+@click.option("--write-baseline", type=click.Path(), metavar="FILE", help="Record the current findings in FILE.")
 @click.option(
     "--min-gain",
     type=click.FloatRange(0, 100),
@@ -122,7 +122,7 @@ def rule_completions(_ctx: click.Context, _param: click.Parameter, begun: str) -
     help="By their place in the text, or errors first and then by estimated gain.",
 )
 @click.option("--statistics", is_flag=True, help="How many findings of each rule, in place of the findings.")
-@click.option("--watch", "watched", is_flag=True, help="Check again as often as a file changes, until Ctrl-C.")
+@click.option("--watch", "watched", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 def command(
     *,
     paths: tuple[str, ...],
@@ -228,7 +228,7 @@ def _stale_note(stale: list[baselines.Entry], baseline: str) -> str:
     named = ", ".join(dict.fromkeys(map(str, stale[:MOST_NAMED])))
     others = f" and {len(stale) - MOST_NAMED} more" if len(stale) > MOST_NAMED else ""
     said = f"{count(len(stale), 'finding', 'findings')} of {baseline} no longer found: {named}{others}"
-    return f"{said}; --write-baseline {baseline} records the findings of now"
+    return f"{said}; --write-baseline {baseline} records the current findings"
 
 
 def _check_all(inputs: Inputs, check: partial[Checked]) -> list[Checked]:

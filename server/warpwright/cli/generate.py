@@ -39,7 +39,7 @@ from warpwright.writer.names import function_name
 @click.option(
     "--reference",
     metavar="FILE.py:FUNCTION",
-    help="What the kernels shall compute, as a function of PyTorch, in place of DESCRIPTION; of several parts, in the "
+    help="What the kernels should compute, as a function of PyTorch, in place of DESCRIPTION; of several parts, in the "
     "order in which they are run. The file is run.",
 )
 @click.option("--input", "inputs", metavar="f32[64,128]", multiple=True, help="An example of an argument of it.")
@@ -82,7 +82,7 @@ def command(
     2 could not run.
     """
     if not description.strip() and reference is None:
-        raise CannotRun('say in words what the kernel shall do, such as "add two vectors"')
+        raise CannotRun('say in words what the kernel should do, such as "add two vectors"')
     description, asked = beside(description, arch, shapes, max_memory)
     if reference is not None and description:
         raise CannotRun(f"--reference says what is computed; beside it only limits are read, not {description!r}")

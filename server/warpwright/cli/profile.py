@@ -83,7 +83,7 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, values: tuple[str,
     help="text for people, html for the annotated source in a browser.",
 )
 @click.option("--sort", "order", type=click.Choice(ORDERS), default="line", show_default=True, help="Of the text.")
-@click.option("--output", "target", metavar="PATH", help="Write it there; html without it goes to FILE's name.")
+@click.option("--output", "target", metavar="PATH", help="Write to this file; without it html goes to FILE's name.")
 @compile_options
 def command(
     *,

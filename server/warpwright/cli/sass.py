@@ -37,7 +37,7 @@ from warpwright.toolchain.machine_view import KernelCode, MachineView, machine_v
     show_default=True,
     help="text for people, html for source and machine code side by side in a browser.",
 )
-@click.option("--output", "target", metavar="PATH", help="Write it there; html without it goes to FILE's name.")
+@click.option("--output", "target", metavar="PATH", help="Write to this file; without it html goes to FILE's name.")
 @compile_options
 def command(
     *,
@@ -64,7 +64,7 @@ def command(
     if line is not None:
         listings = [each for each in listings if _has(each, program.source.path, line)]
         if not listings:
-            raise CannotRun(f"{file}: the compiler made no instruction of line {line}")
+            raise CannotRun(f"{file}: the compiler generated no instruction for line {line}")
     _print(view, listings, output, ptx, line, target, Path(file))
     return 0
 

@@ -29,8 +29,8 @@ from warpwright.verify.harness import has_driver
     "--import",
     "imported",
     metavar="FILE",
-    help="Read a trace that is there: torch.profiler's (export_chrome_trace, .json or .json.gz), or Nsight Systems' "
-    "(.sqlite, or .nsys-rep where nsys is).",
+    help="Read an existing trace: torch.profiler's (export_chrome_trace, .json or .json.gz), or Nsight Systems' "
+    "(.sqlite, or .nsys-rep where nsys is installed).",
 )
 @click.option(
     "--seconds",
@@ -65,7 +65,7 @@ from warpwright.verify.harness import has_driver
     show_default=True,
     help="html has a picture of the timeline.",
 )
-@click.option("--output", "target", metavar="PATH", help="Write it there; html without it goes to trace.html.")
+@click.option("--output", "target", metavar="PATH", help="Write to this file; without it html goes to trace.html.")
 def command(
     *,
     script: str | None,
@@ -109,7 +109,7 @@ def command(
                 is_script = wanted.script.suffix == ".py" or not wanted.script.is_file()
                 if not is_script and not has_driver():
                     raise CannotRun(
-                        f"{wanted.script} is no Python script, and there is no NVIDIA driver here, without which a "
+                        f"{wanted.script} is not a Python script, and there is no NVIDIA driver here, without which a "
                         "CUDA program does nothing: trace it on a machine with a GPU, or record it there with nsys "
                         "and read that with --import"
                     )

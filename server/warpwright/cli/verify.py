@@ -45,7 +45,7 @@ from warpwright.verify.verify import verify
     show_default=True,
     help="Where both are run: auto is a GPU where there is one, else the CPU, which compares and times nothing.",
 )
-@click.option("--again", is_flag=True, help="Run both anew, even where the answer is known from before.")
+@click.option("--again", is_flag=True, help="Run both again, even where the answer is cached.")
 @program_option
 @compile_options
 @click.option("--format", "output", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)

@@ -268,7 +268,7 @@ SETTINGS: tuple[Setting, ...] = (
         {"type": "string"},
     ),
     _several("select", values.names, "a list of rule names", "Only these rules or groups."),
-    _several("ignore", values.names, "a list of rule names", "All but these rules or groups."),
+    _several("ignore", values.names, "a list of rule names", "Rules or groups to leave out."),
     Setting(
         "severities",
         values.severities,

@@ -96,7 +96,7 @@ def _handlers(unit: Unit, script: Script, node: ast.Try) -> Iterator[Finding]:
             said = _warned(script, handler, called[0])
             yield _finding(span, what, "Let the error out, or warn in the handler.", called[0], made=said)
         elif imported and (not kinds or kinds & {"ImportError", "ModuleNotFoundError", "Exception"}):
-            what = f"`{imported[0]}` is missing silently where its import fails"
+            what = f"`{imported[0]}` falls back silently: a failed import is swallowed"
             advice = "Warn in the handler that the slow path is taken."
             said = _warned(script, handler, imported[0])
             yield _finding(span, what, advice, imported[0], Severity.INFORMATION, said)
