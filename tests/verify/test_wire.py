@@ -100,7 +100,7 @@ def test_the_launch_of_a_kernel_without_a_formula() -> None:
     files = packaged(Forward(codes, {}, ["add"], is_flat=True), "add", "", ["f32"]).files
     module, operator = files["add/__init__.py"], files["add/csrc/add_operator.cpp"]
     assert 'raise NotImplementedError("add has no backward: it writes over total.")' in module
-    assert "torch.ops.add.add(x, total)" in module
+    assert "_operator = torch.ops.add.add" in module and "return _operator(x, total)" in module
     assert "const at::Tensor x = x_given.contiguous();" in operator
     assert 'TORCH_CHECK(total.is_contiguous(), "total must be contiguous.");' in operator
     assert "const int64_t n = total.numel();" in operator
