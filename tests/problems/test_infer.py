@@ -223,6 +223,32 @@ void run(float *out, const float *x, int n) { pairs<<<(n + 255) / 256, 256>>>(ou
     assert problem.time[0] == {"n": 1 << 18}
 
 
+@pytest.mark.parametrize(
+    ("bytes_asked", "elements"),
+    [
+        ("2 * sizeof h", 1000),
+        ("sizeof(h) * 3", 1500),
+        ("sizeof(h[0]) * 700", 700),
+        ("sizeof *h * 600", 600),
+        ("20 * sizeof(table)", 960),
+    ],
+)
+def test_sizeof_of_an_array_counts_its_elements(bytes_asked: str, elements: int) -> None:
+    problem = found(
+        f"""
+__global__ void k(float* a, int n) {{ if (threadIdx.x < n) a[threadIdx.x] = 1; }}
+int other() {{ float h[3]; return 0; }}
+int main() {{
+    const int n = 500;
+    float h[n], table[6][8], *a;
+    cudaMalloc(&a, {bytes_asked});
+    k<<<1, 32>>>(a, n);
+}}""",
+        "k",
+    )
+    assert evaluate(problem.arrays[0].extent, {"n": 500}) == elements
+
+
 def test_types_that_calls_do_not_write_are_deduced_from_what_they_pass() -> None:
     problem = found(
         """

@@ -400,9 +400,20 @@ def _thread_rank(run: Evaluator) -> Value:
     return binary("+", x, binary("*", width, binary("+", y, binary("*", height, z))))
 
 
+def _block_rank(run: Evaluator) -> Value:
+    """The linear number of a block in its grid: x first, then y, then z."""
+    (x, y, z), (width, height, _) = run.warp.specials["blockIdx"], run.warp.specials["gridDim"]
+    return binary("+", x, binary("*", width, binary("+", y, binary("*", height, z))))
+
+
+def _count(extents: tuple[Value, Value, Value]) -> Value:
+    x, y, z = extents
+    return binary("*", binary("*", x, y), z)
+
+
 def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyValue:
     """A method of a cooperative group: ranks and sizes are counted, sync of a block is a barrier."""
-    rank = _thread_rank(run)
+    rank, threads = _thread_rank(run), _count(run.warp.specials["blockDim"])
     size = Value(group.size or WARP, INT)
     match node.name:
         case "sync" | "barrier_wait" if group.size is None and not group.kind:
@@ -415,21 +426,24 @@ def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyV
             return _of_cluster(run, node.name)
         case "thread_rank" if group.kind == CLUSTER:
             return unknown(UINT, UNKNOWN, True)
+        case "size" | "num_threads" if group.kind == CLUSTER:
+            return soft(UINT, False)
         case "thread_rank" if group.kind == GRID:
-            block, dim = run.warp.specials["blockIdx"][0], run.warp.specials["blockDim"][0]
-            return binary("+", binary("*", block, dim), rank)
+            return binary("+", binary("*", _block_rank(run), threads), rank)
+        case "block_rank" if group.kind == GRID:
+            return _block_rank(run)
+        case "num_blocks" if group.kind == GRID:
+            return _count(run.warp.specials["gridDim"])
+        case "size" | "num_threads" if group.kind == GRID:
+            return binary("*", _count(run.warp.specials["gridDim"]), threads)
         case "thread_rank":
             return rank if group.size is None else binary("%", rank, size)
         case "meta_group_rank":
             return binary("/", rank, size)
         case "size" | "num_threads" | "group_size":
-            if group.size is not None:
-                return size
-            dims = run.warp.specials["blockDim"]
-            return binary("*", binary("*", dims[0], dims[1]), dims[2])
+            return threads if group.size is None else size
         case "meta_group_size":
-            dims = run.warp.specials["blockDim"]
-            return binary("/", binary("*", binary("*", dims[0], dims[1]), dims[2]), size)
+            return binary("/", threads, size)
         case "group_index":
             return StructValue(BUILTIN_TYPES["dim3"], dict(zip("xyz", run.warp.specials["blockIdx"], strict=True)))
         case "thread_index":

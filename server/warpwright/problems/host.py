@@ -113,7 +113,7 @@ class HostExpressions:
             case "cast_expression":
                 return self.resolve(_field(node, "value"))
             case "sizeof_expression":
-                return Number(self._sizeof(node))
+                return substitute(Binary("*", self._elements_of(node), Number(self._sizeof(node))), {})
             case "unary_expression" if self.text(node)[:1] in ("-", "+", "!"):
                 operand = self.resolve(_field(node, "argument"))
                 return substitute(operand if self.text(node)[0] == "+" else Unary(self.text(node)[0], operand), {})
@@ -421,6 +421,30 @@ class HostExpressions:
             if self.text(_field(assignment, "left")) == name and self.text(_field(assignment, "operator")) == "=":
                 return _field(assignment, "right")
         return None
+
+    def _elements_of(self, node: Node) -> Expression:
+        """How many elements `sizeof` counts: those of an array that it names, else one. Raises ExpressionError."""
+        described = node.child_by_field_name("type") or node.child_by_field_name("value")
+        extents = self._extents(self.text(described).strip("() ")) if described is not None else []
+        count: Expression = Number(1)
+        for extent in extents:
+            if extent is None:
+                raise ExpressionError(f"`{self.text(node)}` is of an array whose text has no length")
+            count = Binary("*", count, self.resolve(extent))
+        return count
+
+    def _extents(self, name: str) -> list[Node | None]:
+        """The extents that a local variable was declared with: none where it is no array."""
+        for declaration in nodes_below(self.source, self.function, "declaration") if self.function is not None else ():
+            for outer in declaration.children_by_field_name("declarator"):
+                extents: list[Node | None] = []
+                at = _field(outer, "declarator") if outer.type == "init_declarator" else outer
+                while at.type == "array_declarator":
+                    extents.insert(0, at.child_by_field_name("size"))
+                    at = _field(at, "declarator")
+                if self.text(at) == name:
+                    return extents
+        return []
 
     def _sizeof(self, node: Node) -> int:
         described = node.child_by_field_name("type") or node.child_by_field_name("value")
