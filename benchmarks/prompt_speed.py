@@ -165,6 +165,8 @@ def error_of(own: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> floa
 def _error(one: torch.Tensor, other: torch.Tensor) -> float:
     equal = (one == other) | (one.isnan() & other.isnan())
     far = torch.where(equal, 0.0, one - other).norm().item()
+    if math.isnan(far):
+        return math.inf
     return far / max(other[other.isfinite()].norm().item(), 1e-30) if far else 0.0
 
 

@@ -6,6 +6,7 @@ from warpwright.facts.model import Divergence, Kernel, Space
 from warpwright.rules.words import number
 
 NOTABLE = 1.05
+"""Times more or fewer; a smaller difference of the counts is not said."""
 
 
 def counted_changes(before: Kernel, after: Kernel) -> list[str]:

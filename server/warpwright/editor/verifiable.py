@@ -76,7 +76,7 @@ def not_run(program: Program, kernel: Kernel) -> str:
     if not has_driver() and not any(_is_small(problem, shape, kernel) for shape in shapes):
         return f"{kernel.name} is too large to emulate at every size, and there is no GPU here."
     if array := _scattered(kernel):
-        return f"Data decide which elements of {array} a thread writes, and others read it: no run is like another."
+        return f"Data decide which elements of {array} a thread writes, and others read it, so two runs may differ."
     return _guessed_block(kernel)
 
 

@@ -11,7 +11,7 @@ from warpwright.facts.meetings import Step
 from warpwright.facts.model import Space
 from warpwright.facts.places import Location, MemoryPlace
 from warpwright.facts.types import BARRIER
-from warpwright.facts.values import EXACT, AnyValue, Value
+from warpwright.facts.values import EXACT, AnyValue, Value, exact_number
 
 if TYPE_CHECKING:
     from warpwright.facts.evaluate import Evaluator
@@ -33,9 +33,9 @@ def set_up(run: Evaluator, arguments: list[AnyValue]) -> bool:
     if not isinstance(pointer, Value) or pointer.type.to is None or pointer.type.to.kind != BARRIER.kind:
         return False
     name = _object(pointer)
-    known = isinstance(threads, Value) and threads.basis == EXACT and threads.decided
-    if name is not None and known and isinstance(threads, Value) and isinstance(threads.data, int):
-        run.recorder.phases[name] = threads.data
+    needed = exact_number(threads)
+    if name is not None and needed is not None:
+        run.recorder.phases[name] = needed
     return True
 
 

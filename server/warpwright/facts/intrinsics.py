@@ -41,6 +41,7 @@ from warpwright.facts.values import (
     StructValue,
     Value,
     binary,
+    exact_number,
     opaque,
     soft,
     unknown,
@@ -275,7 +276,7 @@ def _copy_async(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     """`__pipeline_memcpy_async(to, from, bytes)`: done at some time before the thread's own wait ends."""
     values = [run.any_value(argument, mask) for argument in node.arguments]
     target, source, size = (*values, None, None, None)[:3]
-    kind = _COPIED.get(_number_of(size) or 0)
+    kind = _COPIED.get(exact_number(size) or 0)
     if kind is None or not isinstance(target, Value) or not isinstance(source, Value):
         run.recorder.intervals.lost = True
         return unknown()
@@ -295,7 +296,7 @@ def _numbered_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     if node.name != BAR_ARRIVE and len(values) == 1:
         _barrier(run, node, mask)
         return unknown()
-    numbers = [_number_of(value) for value in values]
+    numbers = [exact_number(value) for value in values]
     number, threads = numbers if len(numbers) == 2 else (None, None)
     if number is None or not threads or threads % WARP:
         run.recorder.intervals.parted = True
@@ -305,12 +306,6 @@ def _numbered_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     return unknown()
 
 
-def _number_of(value: AnyValue | None) -> int | None:
-    """A number that the text gives, the same in all lanes."""
-    known = isinstance(value, Value) and value.basis == EXACT and value.decided and isinstance(value.data, int)
-    return int(value.data) if known and isinstance(value, Value) and isinstance(value.data, int) else None
-
-
 def _sync_warp(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     arguments = [run.any_value(a, mask) for a in node.arguments]
     _lanes_wait(run, node, arguments[0] if arguments else Value(FULL, UINT), mask)
@@ -318,7 +313,7 @@ def _sync_warp(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 
 
 def _lanes_wait(run: Evaluator, node: ir.Call, named: AnyValue | None, mask: int, tile: int = WARP) -> None:
-    known = _number_of(named)
+    known = exact_number(named)
     lanes_of = known & FULL if known is not None else None
     alive = run.warp.mask & ~run.kernel_frame.returned
     kind = _KIND.sub("", node.name)

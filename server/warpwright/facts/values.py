@@ -221,6 +221,13 @@ def soft(kind: CType, thread: bool, basis: int = ASSUMED, *, is_open: bool = Fal
     return _kept(Value(example, kind, basis, 1, thread, open=is_open))
 
 
+def exact_number(value: AnyValue | None) -> int | None:
+    """A number that the text gives, the same in all lanes."""
+    if not isinstance(value, Value) or value.basis != EXACT or not value.decided or not isinstance(value.data, int):
+        return None
+    return int(value.data)
+
+
 def _kept(value: Value) -> Value:
     if value.type.kind in ("int", "uint", "float", "bool"):
         if len(_NUMBERS) >= MOST_KEPT:

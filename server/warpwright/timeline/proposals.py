@@ -16,7 +16,7 @@ from warpwright.timeline.shares import Shared
 _LEAST = 0.03
 """Of the wall time; below it nothing is proposed."""
 _LEAST_LAUNCHES, _LEAST_LAUNCHES_A_WAIT = 20, 8
-"""For a CUDA graph."""
+"""For a CUDA graph: launches in all, and as many times the waits."""
 _GRAPH_LAUNCH = 1000
 """Nanoseconds between kernels of a CUDA graph."""
 _PINNED_RATE = 24.0
@@ -197,7 +197,7 @@ def _left_by_fusion(run: Sequence[Activity]) -> float:
     """The part of what a run reads and writes that is left where it is one kernel. Each kernel that reads more than one
     array brings the others in from outside."""
     operands = [int(found[1]) if (found := _OPERANDS.search(each.name)) else 2 for each in run]
-    return (2 + sum(max(0, each - 2) for each in operands)) / sum(operands)
+    return min(1.0, (2 + sum(max(0, each - 2) for each in operands)) / sum(operands))
 
 
 def _turns_of(run: Sequence[Activity]) -> Iterator[Sequence[Activity]]:

@@ -32,6 +32,7 @@ from warpwright.timeline.places import Whereabouts, reads_files
 
 _HIDDEN_BY_WAITS = (Cause.LAUNCHES, Cause.PYTHON, Cause.HOST)
 _SMALL_COPY = 4096
+"""Bytes; a copy of fewer takes its latency and no more."""
 
 
 @dataclass(frozen=True, slots=True)
