@@ -17,14 +17,18 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from warpwright.cuda.extension.unit import is_script, unit_of
 from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Program
 from warpwright.rewrites.base import RewriteKind
 from warpwright.rewrites.registry import all_rewrites, find_rewrite
-from warpwright.rules.base import Rule, Severity
+from warpwright.rules.base import Finding, Rule, Severity
 from warpwright.rules.registry import all_rules, run_rules
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +36,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 from formula_page import page as formula_page  # noqa: E402
 from optimize_page import page as optimize_page  # noqa: E402
+from support.pages import files_of, sections  # noqa: E402
 from support.pairs import ATTACKS, HONEST, Pair, pairs_in, what_and_fields  # noqa: E402
 from support.texts import texts_in  # noqa: E402
 
@@ -92,7 +97,7 @@ def first_sentence(path: Path) -> str:
 
 def rule_page(rule: Rule) -> str:
     summary, rest = _split(rule.doc)
-    fixes = ", ".join(f"[{name}](../rewrites/{name}.md)" for name in fixes_of(rule)) or "none"
+    fixes = ", ".join((*(f"[{name}](../rewrites/{name}.md)" for name in fixes_of(rule)), *cures_of(rule))) or "none"
     return (
         f"# {rule.name}\n\n{summary}\n\n"
         f"| group | severity | fix |\n|---|---|---|\n| {rule.group} | {severities(rule)} | {fixes} |\n\n"
@@ -221,10 +226,24 @@ def _pair_row(pair: Pair, pairs: str, results: dict[tuple[str, str], dict[str, A
 
 def fixes_of(rule: Rule) -> list[str]:
     """Rewrites that the rule offers for its own examples."""
-    found: list[str] = []
-    for example in re.findall(r"^```cuda\n(.*?)^```$", rule.doc, flags=re.MULTILINE | re.DOTALL):
-        for finding in run_rules(analyze(Source("example.cu", example.encode())), select=(rule.name,)):
-            found += [fix.rewrite for fix in finding.fixes if fix.rewrite not in found and find_rewrite(fix.rewrite)]
+    fixes = [fix.rewrite for finding in example_findings(rule) for fix in finding.fixes if find_rewrite(fix.rewrite)]
+    return list(dict.fromkeys(fixes))
+
+
+def cures_of(rule: Rule) -> list[str]:
+    """Titles of the edits that the rule offers for its own examples."""
+    return list(dict.fromkeys(finding.cure.title for finding in example_findings(rule) if finding.cure))
+
+
+@cache
+def example_findings(rule: Rule) -> list[Finding]:
+    """What the rule finds in its page's sections, each of which is one unit of CUDA files and scripts."""
+    found: list[Finding] = []
+    for section in sections(rule.doc).values():
+        sources = tuple(Source(name, encoded(text)) for name, text in files_of(section).items())
+        for source in sources:
+            program = Program(source, {source.path: source}, ()) if is_script(source.path) else analyze(source)
+            found += run_rules(program, select=(rule.name,), unit=unit_of(source, sources))
     return found
 
 

@@ -74,3 +74,9 @@ def test_each_cure_takes_its_finding_away_and_brings_no_other() -> None:
             cured[finding.rule] = cured.get(finding.rule, 0) + 1
     assert cured.keys() == CURED
     assert sum(cured.values()) > 30
+
+
+def test_the_page_of_a_rule_names_the_cure_of_its_example() -> None:
+    for name in CURED:
+        page = (BENCHMARKS.parent / "docs" / "rules" / f"{name}.md").read_text(encoding="utf-8")
+        assert ("| none |" in page) == ("There is no fix" in page), name
