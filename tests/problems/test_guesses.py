@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from warpwright.facts.analyze import analyze
-from warpwright.problems.guesses import made_up_values
+from warpwright.missing import Missing
+from warpwright.problems.guesses import About, made_up_values
+from warpwright.problems.infer import find_problem
 from warpwright.syntax.source import Source
 
 KERNEL = """\
@@ -30,3 +32,22 @@ void run(int *in, Board board) { k<<<4, 64>>>(in, board); }
 def test_a_wait_depends_on_made_up_values_where_an_argument_decides_it(body: str, depends: bool) -> None:
     (kernel,) = analyze(Source("a.cu", KERNEL.replace("BODY", body).encode())).kernels
     assert bool(made_up_values(kernel)) == depends
+
+
+def test_a_loop_that_a_filled_constant_ends_depends_on_made_up_values() -> None:
+    text = b"""__constant__ int steps[4];
+__global__ void walk(int *out) {
+  int at = 0;
+  while (at < 100) at += steps[threadIdx.x];
+  out[threadIdx.x] = at;
+}
+void run(int *out, const int *host) {
+  cudaMemcpyToSymbol(steps, host, sizeof steps);
+  walk<<<1, 4>>>(out);
+}
+"""
+    program = analyze(Source("walk.cu", text))
+    problem = find_problem(program, program.kernels[0])
+    assert not isinstance(problem, Missing)
+    assert [each.name for each in problem.globals] == ["steps"]
+    assert About.VALUES in {each.about for each in problem.guesses}

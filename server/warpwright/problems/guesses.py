@@ -87,14 +87,15 @@ def _may_come_of(guess: Guess, fault: Fault, arrays: Collection[str]) -> bool:
     return True
 
 
-def made_up_values(kernel: Kernel) -> tuple[Guess, ...]:
-    """That the values of arrays are made up, where addresses or conditions depend on them."""
+def made_up_values(kernel: Kernel, variables: Collection[str] = ()) -> tuple[Guess, ...]:
+    """That the values of arrays are made up, where addresses or conditions depend on them. `variables` are those of
+    file scope that host code is to fill before the launch."""
     lines = frozenset(
         (access.span.path, access.span.line)
         for access in kernel.accesses
         if access.basis in (Basis.DATA_DEPENDENT, Basis.UNKNOWN)
     )
-    by_data = _arrays_decide(kernel)
+    by_data = _arrays_decide(kernel, variables)
     if not lines and not by_data and kernel.incomplete is None:
         return ()
     text = "the values of arrays, on which it depends, were made up"
@@ -102,9 +103,9 @@ def made_up_values(kernel: Kernel) -> tuple[Guess, ...]:
     return (Guess(About.VALUES, text, "array NAME[EXTENT] in index(LIMIT)", lines=None if everywhere else lines),)
 
 
-def _arrays_decide(kernel: Kernel) -> bool:
+def _arrays_decide(kernel: Kernel, variables: Collection[str]) -> bool:
     """Whether what the kernel is handed may decide a condition: one that data decide, or what its names are set to,
-    names a parameter that is no number, or calls a function of the text.
+    names a parameter that is no number or one of the variables, or calls a function of the text.
 
     Example: not `while (atomicAdd(&arrived, 0) < gridDim.x)`, where `arrived` is a variable of the device.
     """
@@ -112,7 +113,7 @@ def _arrays_decide(kernel: Kernel) -> bool:
     if not conditions or kernel.node is None:
         return bool(conditions)
     given = {parameter.name for parameter in kernel.parameters if builtin_type(parameter.type) is None}
-    given |= {callee.name for callee in kernel.callees}
+    given |= {*variables, *(callee.name for callee in kernel.callees)}
     meanings = {name: [body] for name, body in kernel.macros.items()}
     for node in descendants(kernel.node, "init_declarator", "assignment_expression"):
         left, right = node.children[0], node.children[-1]

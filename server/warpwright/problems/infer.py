@@ -393,7 +393,7 @@ def _guesses_of(problem: Problem, kernel: Kernel) -> Iterator[Guess]:
         if scalar.origin == "inferred" and problem.launch_origin != "inferred" and not is_size:
             text = f"nothing says what {scalar.name} is; {scalar.value} was passed"
             yield Guess(About.SCALAR, text, f"scalar {scalar.name} = {scalar.value}", scalar.name)
-    yield from made_up_values(kernel)
+    yield from made_up_values(kernel, [each.name for each in problem.globals])
 
 
 def _launch_directive(problem: Problem) -> str:
