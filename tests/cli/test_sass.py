@@ -62,7 +62,7 @@ def test_one_line_shows_what_was_inlined_there_too(file: Path) -> None:
     assert "DFMA" not in ptx.stdout
     none = run("sass", str(file), "--line", "1")
     assert (none.status, none.stderr.count("\n")) == (2, 1)
-    assert "no instruction of line 1" in none.stderr
+    assert "no instruction for line 1" in none.stderr
 
 
 @pytest.mark.sass
