@@ -28,7 +28,7 @@ from warpwright.progress import CancelledError
 from warpwright.rewrites.registry import all_rewrites, applicable
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
-from warpwright.syntax.source import Source, read_source
+from warpwright.syntax.source import Source, include_reader, read_source
 
 SAMPLE = Path(__file__).parents[2] / "csrc_samples" / "memory" / "transpose_tiled" / "kernel.cu"
 
@@ -102,6 +102,23 @@ void call(const float *in, float *out) { flip<<<dim3(32, 32), dim3(32, 32)>>>(in
     asked = dict(plan_question(kernel, [], applicable(kernel, "speed"), "speed").rewrites)
     assert "Global memory: 4.5 times fewer sectors" in asked["stage-transpose-in-shared"]
     assert "fewer" not in asked["add-restrict"]
+
+
+def test_what_a_rewrite_changes_is_counted_with_the_headers_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "tile.h").write_text("#define SIDE 32\n", encoding="utf-8")
+    text = b"""#include "tile.h"
+__global__ void flip(const float *in, float *out) {
+  __shared__ float tile[SIDE][SIDE];
+  tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * SIDE + threadIdx.x];
+  __syncthreads();
+  out[threadIdx.y * SIDE + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
+}
+void call(const float *in, float *out) { flip<<<1, dim3(SIDE, SIDE)>>>(in, out); }
+"""
+    file = Source(str(tmp_path / "flip.cu"), text)
+    kernel = analyze(file, include_reader({file.path: file})).defined_kernels[0]
+    asked = dict(plan_question(kernel, [], applicable(kernel, "speed"), "speed").rewrites)
+    assert "Shared memory: 16.5 times fewer wavefronts" in asked["pad-shared-array"]
 
 
 def test_a_users_text_cannot_pose_as_ours() -> None:

@@ -26,6 +26,7 @@ from warpwright.facts.model import Kernel
 from warpwright.progress import CancelledError, IsCancelled, never_cancelled
 from warpwright.rewrites.base import Rewrite
 from warpwright.rules.base import Finding
+from warpwright.syntax.source import include_reader
 
 MAX_TOKENS = 288  # the longest plan: 240 characters of analysis, six names, a number
 MAX_FINDINGS = 6
@@ -103,7 +104,11 @@ def plan_question(
 
 
 def _changes(kernel: Kernel, candidate: Rewrite) -> list[str]:
-    after = analyze(candidate.apply()).kernel(candidate.beside or kernel.name) if candidate.edits else None
+    if not candidate.edits:
+        return []
+    edited = candidate.apply()
+    program = analyze(edited, include_reader({**kernel.sources, edited.path: edited}))
+    after = program.kernel(candidate.beside or kernel.name)
     return [each.removesuffix(".") for each in counted_changes(kernel, after)] if after is not None else []
 
 
