@@ -29,13 +29,13 @@ import torch
 from formula_speed import KINDS, built, function_of
 from formula_timer import Timer
 from hardware import gpu_run, reported
-from torch.nn import functional
 from warpwright.formulas.extents import at_sizes
 from warpwright.formulas.shapes import operations
 from warpwright.writer.write import file_text, written
 from warpwright_upskill.evaluation.judge import Answer, Bound, Case, bound_to, right_answer
 from warpwright_upskill.evaluation.prompt_inputs import value_at, values_of
 from warpwright_upskill.evaluation.references import Result
+from warpwright_upskill.evaluation.references import function_of as reference_function
 from warpwright_upskill.prompts import Prompt, read_prompts
 
 MOST_ELEMENTS, MOST_OPERATIONS = 1 << 24, 4e9
@@ -87,9 +87,7 @@ def _shape_only(result: torch.Tensor) -> Any:
 
 def reference_of(prompt: Prompt) -> Callable[..., tuple[torch.Tensor, ...]]:
     """The prompt's reference, of tensors and Python numbers."""
-    names: dict[str, Any] = {"torch": torch, "math": math, "F": functional, "np": np}
-    exec(compile(prompt.reference, prompt.id, "exec"), names)  # the prompts are our own files
-    function = names["reference"]
+    function = reference_function(prompt.reference)
 
     def call(*given: Any) -> tuple[torch.Tensor, ...]:
         found = function(*given)

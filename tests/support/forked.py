@@ -48,10 +48,11 @@ class Commands:
     ) -> int:
         """The exit status, that of a signal negative. Raises TimeoutError where it takes too long, and ends it."""
         request = json.dumps([list(arguments), str(cwd), dict(environment)]).encode("utf-8", "surrogateescape")
+        self._socket.settimeout(None)
         socket.send_fds(self._socket, [request], [stdout.fileno(), stderr.fileno()])
-        self._socket.settimeout(seconds)
         process = int(self._socket.recv(_LONGEST))
         try:
+            self._socket.settimeout(seconds)
             return int(self._socket.recv(_LONGEST))
         except TimeoutError:
             with suppress(ProcessLookupError):

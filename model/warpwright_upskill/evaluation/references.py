@@ -33,7 +33,7 @@ def run_reference(reference: str, inputs: Mapping[str, Array]) -> tuple[Result, 
     """The outputs of `def reference(...)` for values in the order of its parameters. Raises what it raises."""
     import torch
 
-    function = _compiled(reference)
+    function = function_of(reference)
     given = []
     for value in inputs.values():
         wide = _WIDE.get(value.dtype.kind) or _UNKNOWN_TO_TORCH.get(value.dtype.name) or value.dtype.name
@@ -55,7 +55,8 @@ def _result(tensor: Any, torch: Any) -> Result:
 
 
 @lru_cache(maxsize=256)
-def _compiled(reference: str) -> Any:
+def function_of(reference: str) -> Any:
+    """The function that the text of a reference defines, of arrays and numbers in the prompt's order."""
     import math
 
     import torch

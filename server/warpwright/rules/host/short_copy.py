@@ -43,6 +43,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -73,18 +74,21 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         for call in function.moves.get(name, ()):
             if len(call.arguments) < 3 or _words(source, call.arguments[2]) != elements:
                 continue
-            size = call.arguments[2]
-            bytes_of = source.node_code(size)
-            yield Finding(
-                span=source.span(size),
-                message=(
-                    f"`{name}` has `{bytes_of}` elements of several bytes, and the call counts bytes."
-                    "\nThe rest keeps what was there before: multiply by the size of an element."
-                ),
-                evidence={"pointer": name, "bytes": bytes_of},
-                fixes=FIXES,
-                related=(Related(source.span(allocation), "allocated here"),),
-            )
+            found = _counted(source, call.arguments[2], name, f"`{name}`")
+            yield replace(found, fixes=FIXES, related=(Related(source.span(allocation), "allocated here"),))
+
+
+def _counted(source: Source, size: Node, name: str, what: str) -> Finding:
+    """A size in elements of `what`, in place of bytes."""
+    bytes_of = source.node_code(size)
+    return Finding(
+        span=source.span(size),
+        message=(
+            f"{what} has `{bytes_of}` elements of several bytes, and the call counts bytes."
+            "\nThe rest keeps what was there before: multiply by the size of an element."
+        ),
+        evidence={"pointer": name, "bytes": bytes_of},
+    )
 
 
 def _of_pointers(function: HostFunction, name: str) -> Iterator[Finding]:
@@ -119,14 +123,7 @@ def _of_rows(function: HostFunction, name: str) -> Iterator[Finding]:
         width = call.arguments[at]
         elements = [_elements_in(source, call.arguments[pitch]) for pitch in pitches]
         if _words(source, width) in elements:
-            yield Finding(
-                span=source.span(width),
-                message=(
-                    f"A row has `{source.node_code(width)}` elements of several bytes, and the call counts bytes."
-                    "\nThe rest keeps what was there before: multiply by the size of an element."
-                ),
-                evidence={"pointer": name, "bytes": source.node_code(width)},
-            )
+            yield _counted(source, width, name, "A row")
 
 
 def _of_symbols(kernel: Kernel) -> Iterator[Finding]:
@@ -146,15 +143,7 @@ def _of_symbols(kernel: Kernel) -> Iterator[Finding]:
                 if size is None or size.start_byte in seen or _words(source, size) != "".join(array[2].split()):
                     continue
                 seen.add(size.start_byte)
-                bytes_of = source.node_code(size)
-                yield Finding(
-                    span=source.span(size),
-                    message=(
-                        f"`{name}` has `{bytes_of}` elements of several bytes, and the call counts bytes."
-                        "\nThe rest keeps what was there before: multiply by the size of an element."
-                    ),
-                    evidence={"pointer": name, "bytes": bytes_of},
-                )
+                yield _counted(source, size, name, f"`{name}`")
 
 
 def _is_pointer(declarator: Node) -> bool:
