@@ -230,7 +230,7 @@ _Thread = tuple[Use, int, int]
 def _meeting(uses: Iterable[Use], meets: Callable[[Use, int, Use, int], bool]) -> Iterator[tuple[_Thread, _Thread]]:
     """One pair of threads for each two places that race."""
     writers: dict[int, list[tuple[Use, int]]] = {}
-    own = _Own()
+    own: _Own | None = None  # made where it is asked for: most requests meet no other's
     uses = list(uses)
     if all(use.kind is AccessKind.LOAD for use in uses) or all(use.kind is AccessKind.ATOMIC for use in uses):
         return
@@ -241,7 +241,6 @@ def _meeting(uses: Iterable[Use], meets: Callable[[Use, int, Use, int], bool]) -
             at = writers.setdefault(address, [])
             if len(at) < MOST_WRITERS:
                 at.append((use, lane))
-            own.add(use, lane, address)
     seen: set[tuple[int, int, bool]] = set()
     for use in uses:
         for lane, address in use.units():
@@ -252,6 +251,7 @@ def _meeting(uses: Iterable[Use], meets: Callable[[Use, int, Use, int], bool]) -
                 if writer == lane and in_warp:
                     continue
                 if use.kind is AccessKind.LOAD:
+                    own = own or _own(uses)
                     races = _is_decided_by_order(use, lane, address, write, own)
                 else:
                     races = _writes_other(use, lane, write, writer)
@@ -269,12 +269,17 @@ class _Own:
     by_warp: dict[tuple[Dim3, int, int], int] = field(default_factory=lambda: {})
     updated: dict[tuple[Dim3, int, int, int], int] = field(default_factory=lambda: {})
 
-    def add(self, use: Use, lane: int, address: int) -> None:
-        if use.kind is AccessKind.STORE:
-            self.by_thread.setdefault((use.block, use.warp, lane, address), use.order)
-            self.by_warp.setdefault((use.block, use.warp, address), use.order)
-        else:
-            self.updated[use.block, use.warp, lane, address] = use.order
+
+def _own(uses: Iterable[Use]) -> _Own:
+    own = _Own()
+    for use in uses:
+        for lane, address in use.units() if use.kind is not AccessKind.LOAD else ():
+            if use.kind is AccessKind.STORE:
+                own.by_thread.setdefault((use.block, use.warp, lane, address), use.order)
+                own.by_warp.setdefault((use.block, use.warp, address), use.order)
+            else:
+                own.updated[use.block, use.warp, lane, address] = use.order
+    return own
 
 
 def _is_decided_by_order(use: Use, lane: int, address: int, write: Use, own: _Own) -> bool:
