@@ -1,9 +1,9 @@
 """Does `warpwright verify` reject torch extensions that cheat, and pass honest ones? On a CUDA GPU.
 
 Every attack of tests/attacks/extension/attacks.md claims to replace original.cu there, and every candidate.cu of
-tests/honest/extension its original.cu. The honest ones come first, one at a time; all of a kind are built before any is
-verified. Prints a table, keeps benchmarks/results/extension_attacks.json up to date with each verdict, and exits with 1
-where a verdict is not the one that is true, or a pair was not run.
+tests/honest/extension/extensions.md its original.cu. The honest ones come first, one at a time; all of a kind are built
+before any is verified. Prints a table, keeps benchmarks/results/extension_attacks.json up to date with each verdict,
+and exits with 1 where a verdict is not the one that is true, or a pair was not run.
 
     PYTHONPATH=tests python benchmarks/extension_attacks.py [NAME ...] [--seconds S] [--out FILE] [--reports DIR]
 
@@ -19,6 +19,7 @@ import json
 import math
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from support.pairs import what_and_fields
-from support.texts import read_texts
+from support.texts import read_texts, write_texts
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, never_cancelled
 from warpwright.syntax.source import Source, read_source
@@ -42,7 +43,7 @@ from warpwright.verify.verify import verify
 
 ROOT = Path(__file__).resolve().parent.parent
 ATTACKS = ROOT / "tests" / "attacks" / "extension"
-HONEST = ROOT / "tests" / "honest" / "extension"
+HONEST = ROOT / "tests" / "honest" / "extension" / "extensions.md"
 OUT = ROOT / "benchmarks" / "results" / "extension_attacks.json"
 HONEST_AT_ONCE, ATTACKS_AT_ONCE = 1, 5
 """Verifications at once: a cheat is to be seen beside others, and how long an honest one takes without them."""
@@ -67,9 +68,8 @@ class Check:
 
 
 def checks() -> Iterator[Check]:
-    for path in sorted(HONEST.iterdir()):
-        if path.is_dir():
-            yield Check(path.name, read_source(path / "original.cu"), read_source(path / "candidate.cu"), PASSED)
+    for path in write_texts(HONEST, Path(_written.name)):
+        yield Check(path.name, read_source(path / "original.cu"), read_source(path / "candidate.cu"), PASSED)
     original = read_source(ATTACKS / "original.cu")
     for attack in read_texts(ATTACKS / "attacks.md"):
         _, fields = what_and_fields(attack)
@@ -77,6 +77,8 @@ def checks() -> Iterator[Check]:
         yield Check(attack.name, original, candidate, tuple(fields["cuda"].split()), fields["words"])
 
 
+_written = tempfile.TemporaryDirectory()
+"""The honest ones, with what is said of them, as files: until this process ends."""
 CHECKS = (*checks(),)
 
 

@@ -1,8 +1,8 @@
-"""The formulas that the writer is measured with: `formulas/*.toml`, one file for each kind.
+"""The formulas that the writer is measured with, in formulas.toml.
 
-A formula has a `name`, its `text`, the element `types` to try in the place of f32 (none: as it is written), `small`,
-`odd` and `large` sizes, and `torch`, an expression of the same for a peer, where torch has one. Names in it are the
-arrays, numbers and sizes of the formula, `torch` and `F` (torch.nn.functional); several outputs are a tuple.
+A formula has a `kind`, a `name`, its `text`, the element `types` to try in the place of f32 (none: as it is written),
+`small`, `odd` and `large` sizes, and `torch`, an expression of the same for a peer, where torch has one. Names in it
+are the arrays, numbers and sizes of the formula, `torch` and `F` (torch.nn.functional); several outputs are a tuple.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warpwright.formulas.model import Formula
 from warpwright.formulas.resolve import formula_of
 from warpwright.formulas.variants import in_type
 
-FOLDER = Path(__file__).with_name("formulas")
+FILE = Path(__file__).with_name("formulas.toml")
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,6 @@ class Entry:
 
 
 def catalogue() -> list[Entry]:
-    """All formulas, file by file."""
-    return [entry for path in sorted(FOLDER.glob("*.toml")) for entry in _read(path)]
-
-
-def _read(path: Path) -> list[Entry]:
-    document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    return [Entry(document["kind"], **{**each, "types": tuple(each.get("types", ()))}) for each in document["formula"]]
+    """All formulas, kind by kind."""
+    document: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return [Entry(**{**each, "types": tuple(each.get("types", ()))}) for each in document["formula"]]

@@ -3,11 +3,11 @@
     python benchmarks/trace_programs.py [--only NAME...] [--device cpu|cuda] [--jobs N] --out benchmarks/results
     python benchmarks/trace_programs.py --again DIR        judge what was recorded with --keep DIR once more
 
-Each program in trace_programs/ (Python, or CUDA C++) says in comments what it needs (`# device`), what it is bound by,
-which proposal is its cure, and marks its line with `# here` (a program of several such lines is right with any). It is
-traced, then its slow and its cured version are timed without a profiler. Writes trace_programs_cpu.json for those that
-need no GPU, and trace_programs_cuda.json on a machine that has one, again after each program. An estimate is right
-where it and the measured gain lie within a factor of 1.5.
+Each program in the pages of trace_programs/ (Python, or CUDA C++) says in comments what it needs (`# device`), what it
+is bound by, which proposal is its cure, and marks its line with `# here` (a program of several such lines is right with
+any). It is traced, then its slow and its cured version are timed without a profiler. Writes trace_programs_cpu.json for
+those that need no GPU, and trace_programs_cuda.json on a machine that has one, again after each program. An estimate is
+right where it and the measured gain lie within a factor of 1.5.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import lzma
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,10 @@ from warpwright.timeline.program import compiled_program, record_program
 from warpwright.timeline.record import Recording, record
 from warpwright.timeline.report import report_json, report_of
 
-PROGRAMS = Path(__file__).parent / "trace_programs"
+PAGES = Path(__file__).parent / "trace_programs"
+PROGRAMS = Path(__file__).parent.parent / ".build" / "trace_programs"
+"""Where they are written to, beside what they share."""
+_PROGRAM = re.compile(r"^## (\S+)\n\n```(?:python|cuda)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FACTOR = 1.5
 _SECONDS = 300
 
@@ -50,10 +54,11 @@ def main() -> int:
     parser.add_argument("--again", type=Path, metavar="DIR", help="judge what --keep kept, with the times in --out")
     parser.add_argument("--out", type=Path, metavar="DIR")
     arguments = parser.parse_args()
+    paths = sorted(written())
     if arguments.again:
         return again(arguments)
     ran = gpu_run() if arguments.device == "cuda" else {"command": " ".join(["python", *sys.argv])}
-    expected = {path: said(path) for path in sorted([*PROGRAMS.glob("[a-z]*.py"), *PROGRAMS.glob("[a-z]*.cu")])}
+    expected = {path: said(path) for path in paths}
     paths = [path for path, each in expected.items() if each.get("device") == arguments.device]
     paths = [path for path in paths if not arguments.only or path.stem in arguments.only]
     rows: list[dict[str, Any]] = []
@@ -72,6 +77,17 @@ def main() -> int:
             _write(arguments, {**ran, "processor": processor()}, rows)
     print(json.dumps(summary(rows), indent=1))
     return 0
+
+
+def written() -> Iterator[Path]:
+    """Each program as a file."""
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
+    for shared in PAGES.glob("_run.*"):
+        shutil.copy(shared, PROGRAMS)
+    for page in PAGES.glob("*.md"):
+        for name, text in _PROGRAM.findall(page.read_text(encoding="utf-8")):
+            (PROGRAMS / name).write_text(text, encoding="utf-8")
+            yield PROGRAMS / name
 
 
 def again(arguments: argparse.Namespace) -> int:

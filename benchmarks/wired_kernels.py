@@ -14,6 +14,7 @@ and no GPU; `test` writes wired_kernels.json, `time` wrapper_overhead.json.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from formula_catalogue import catalogue
 from hardware import gpu_run, processor
 
 HERE = Path(__file__).parent
@@ -66,19 +68,19 @@ def write(folder: Path, only: list[str]) -> int:
         if not only or name in only:
             rows[name] = _sample(folder / name, path, formulas.get(name, ""))
             print(name, {key: value for key, value in rows[name].items() if key != "notes"}, flush=True)
-    for path in sorted((HERE / "formulas").glob("*.toml")):
-        for each in tomllib.loads(path.read_text(encoding="utf-8"))["formula"]:
-            name = f"formula_{each.get('name', '')}"
-            if not each.get("name") or (only and name not in only):
+    for _, entries in itertools.groupby(catalogue(), key=lambda entry: entry.kind):
+        for each in entries:
+            name = f"formula_{each.name}"
+            if only and name not in only:
                 continue
             try:
-                made = wired(each["text"], name, TYPES)
+                made = wired(each.text, name, TYPES)
             except (FormulaError, NoExtensionError):
                 continue
             if not made.backward:
                 continue
-            _put(folder / name, made.files, each["text"])
-            rows[name] = {"of": "formula", "formula": each["text"], "backward": True, "types": TYPES}
+            _put(folder / name, made.files, each.text)
+            rows[name] = {"of": "formula", "formula": each.text, "backward": True, "types": TYPES}
             break
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "written.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

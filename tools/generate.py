@@ -38,7 +38,7 @@ from formula_page import page as formula_page  # noqa: E402
 from optimize_page import page as optimize_page  # noqa: E402
 from support.pages import files_of, sections  # noqa: E402
 from support.pairs import ATTACKS, HONEST, Pair, pairs_in, what_and_fields  # noqa: E402
-from support.texts import texts_in  # noqa: E402
+from support.texts import read_texts, texts_in  # noqa: E402
 
 FOLDERS = ("rules", "rewrites")
 
@@ -175,7 +175,8 @@ def _extension_lines() -> Iterator[str]:
     result = _result("extension_attacks.json")
     rows = {row["name"]: row for row in result["results"]}
     attacks = sorted(texts_in(ATTACKS / "extension"), key=lambda attack: attack.name)
-    honest = [path.name for path in sorted((HONEST / "extension").iterdir()) if path.is_dir()]
+    texts = read_texts(HONEST / "extension" / "extensions.md")
+    honest = sorted({each.name.partition("/")[0] for each in texts})
     for name, known in (("attacks", [each.name for each in attacks]), ("honest", honest)):
         ran = [rows[each] for each in known if each in rows]
         wrong = sum(not row["as_expected"] for row in ran)

@@ -10,7 +10,8 @@
     __global__ void near_misses(float* out) { ... }
     ```
 
-The name of one that is no CUDA file ends as that does: `## caller.py`. Lines are counted in the text of the program.
+The name of one that is no CUDA file ends as that does: `## caller.py`, and may have a folder: `## gather/sample.toml`.
+Lines are counted in the text of the program.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-_TEXT = re.compile(r"## (?P<name>\S+)\n\n(?:(?P<said>[^`#].*?)\n\n)?```(?:cuda|python)\n(?P<text>.*?)```\n", re.DOTALL)
+_TEXT = re.compile(
+    r"## (?P<name>\S+)\n\n(?:(?P<said>[^`#].*?)\n\n)?```(?:cuda|python|toml)\n(?P<text>.*?)```\n", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,14 @@ def texts_in(folder: Path) -> list[Text]:
     return [text for file in sorted(folder.glob("*.md")) for text in read_texts(file)]
 
 
+def write_texts(file: Path, folder: Path) -> list[Path]:
+    """Write each program of a file by its name into a folder, and answer with the folders that have some."""
+    for each in read_texts(file):
+        (folder / each.name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / each.name).write_text(each.text, encoding="utf-8")
+    return sorted({(folder / each.name).parent for each in read_texts(file)})
+
+
 def rewrite_text(one: Text, text: str) -> None:
     """Give a program of a file another text."""
     read_texts.cache_clear()
@@ -67,6 +78,6 @@ def _written(title: str, texts: Iterable[Text]) -> str:
 
 
 def _section(one: Text) -> str:
-    language = "python" if one.name.endswith(".py") else "cuda"
+    language = {".py": "python", ".toml": "toml"}.get(Path(one.name).suffix, "cuda")
     said = f"{one.said}\n\n" if one.said else ""
     return f"## {one.name}\n\n{said}```{language}\n{one.text}```\n"

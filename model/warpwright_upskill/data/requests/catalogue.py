@@ -1,9 +1,9 @@
-"""All operators, read from the tables beside this module: a file for each family.
+"""All operators, read from the tables beside this module: a file for each topic, with its families.
 
 A table has `shape`, `value`, `says` (a phrase a line; or `called`, the names of a function of one value) and what else
 an `Operator` has; `features` are lists of what may stand in a slot of the formula, each with the words for it.
 
-    [leaky_relu]
+    [activation.leaky_relu]
     shape = 'map'
     value = '{X} if {X} > 0 else {slope} * {X}'
     says = '''
@@ -17,6 +17,7 @@ A feature that is a name, `features.mode = 'borders'`, is the list of that name 
 from __future__ import annotations
 
 import tomllib
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,9 @@ def _operator(name: str, family: str, table: dict[str, Any]) -> Operator:
 
 
 def _operators() -> tuple[Operator, ...]:
-    found = []
-    for path in sorted(FOLDER.glob("*.toml")):
-        for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            found.append(_operator(name, path.stem, table))
-    return tuple(found)
+    topics = (tomllib.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.toml"))
+    families = sorted((family for topic in topics for family in topic.items()), key=itemgetter(0))
+    return tuple(_operator(name, family, table) for family, those in families for name, table in those.items())
 
 
 OPERATORS = _operators()
