@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from warpwright.cli import check
+from warpwright.cli.check_many import check_many
 from warpwright.cli.findings import Checked
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows kills in another way")
@@ -31,14 +31,14 @@ def always(folder: Path, path: str) -> Checked:
 
 
 def test_a_killed_process_costs_no_file(tmp_path: Path) -> None:
-    checked = list(check._run(partial(once, tmp_path), FILES, len(FILES)))
+    checked = list(check_many(partial(once, tmp_path), FILES, len(FILES)))
     assert (tmp_path / "killed").exists()
     assert sorted(each.path for each in checked) == FILES
     assert [each.failure for each in checked if each.failure] == []
 
 
 def test_a_file_that_ends_each_process_is_named_alone(tmp_path: Path) -> None:
-    checked = list(check._run(partial(always, tmp_path), FILES, len(FILES)))
+    checked = list(check_many(partial(always, tmp_path), FILES, len(FILES)))
     assert sorted(each.path for each in checked) == FILES
     assert [each.failure for each in checked if each.failure] == [
         "17.cu: the process that analysed it ended, again and again"

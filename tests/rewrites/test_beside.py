@@ -16,6 +16,7 @@ from warpwright.rewrites.base import Declined, Reliance, Rewrite, RewriteKind
 from warpwright.rewrites.registry import all_rewrites, propose
 from warpwright.syntax.source import Source
 from warpwright.verify import emulation
+from warpwright.verify.budget import Budget
 from warpwright.verify.report import Status
 from warpwright.verify.verify import verify
 
@@ -82,7 +83,7 @@ RELYING = [k for k in all_rewrites() if set(k.relies_on) - {Reliance.SHARED} and
 @pytest.mark.parametrize("kind", RELYING, ids=lambda kind: kind.name)
 def test_a_kernel_beside_gives_the_same(kind: RewriteKind, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first Before of each page: what the old kernel gave, the new one gives, by verification of the whole text."""
-    monkeypatch.setattr(emulation, "BUDGET", emulation.Budget(4_000_000, 60_000_000, 200_000))
+    monkeypatch.setattr(emulation, "BUDGET", Budget(4_000_000, 60_000_000, 200_000))
     made = offered(code(sections(kind.doc)["Before"])[0], kind.name)
     if isinstance(made, Declined):
         assert "so launches may be unseen, and the new code relies on" in made.reason

@@ -8,6 +8,7 @@ from support.pages import code, sections
 from warpwright.rewrites.base import Rewrite, RewriteKind
 from warpwright.rewrites.registry import all_rewrites
 from warpwright.verify import emulation
+from warpwright.verify.budget import Budget
 from warpwright.verify.report import Status
 from warpwright.verify.verify import verify
 
@@ -21,11 +22,11 @@ RACING = frozenset({"add-barrier", "update-atomically"})
 """Rewrites whose Before has no one result, which is what they cure: it is left out for its race, and After has none."""
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(("kind", "before"), PAIRS)
 def test_before_and_after_give_the_same(kind: RewriteKind, before: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    less = emulation.Budget(launch=4_000_000, together=60_000_000, least_candidate=200_000)  # to end sooner
+    less = Budget(launch=4_000_000, together=60_000_000, least_candidate=200_000)  # to end sooner
     monkeypatch.setattr(emulation, "BUDGET", less)
     rewrite = proposed(before, kind.name)
     assert isinstance(rewrite, Rewrite), rewrite

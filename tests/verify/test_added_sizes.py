@@ -9,6 +9,7 @@ from warpwright.problems.model import Problem, Step
 from warpwright.syntax.source import Source
 from warpwright.verify import emulation
 from warpwright.verify.added_sizes import with_added_sizes
+from warpwright.verify.budget import Budget
 from warpwright.verify.host_code import host_differences
 from warpwright.verify.report import Status
 from warpwright.verify.verify import verify
@@ -82,7 +83,7 @@ def test_nothing_is_said_of_the_argument_more() -> None:
     ("handed", "status"), [("n", Status.CORRECT), ("n - 1", Status.WRONG)], ids=["the-size", "one-less"]
 )
 def test_it_is_handed_what_the_launch_says(handed: str, status: Status, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulation, "BUDGET", emulation.Budget(1_000_000, 20_000_000, 200_000))
+    monkeypatch.setattr(emulation, "BUDGET", Budget(1_000_000, 20_000_000, 200_000))
     candidate = CANDIDATE.replace("(out, step, n);", f"(out, step, {handed});")
     found = verify(source(ORIGINAL), source(candidate), backend="emulator", again=True)
     assert found.status is status, found.reason

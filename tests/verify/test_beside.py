@@ -8,6 +8,7 @@ from warpwright.facts.model import Program
 from warpwright.syntax.source import Source
 from warpwright.verify import emulation
 from warpwright.verify.beside import Beside, beside
+from warpwright.verify.budget import Budget
 from warpwright.verify.report import Report, Status
 from warpwright.verify.verify import verify
 
@@ -42,7 +43,7 @@ def report(kernels: str, launches: str = NEW, before: str = OLD) -> Report:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulation, "BUDGET", emulation.Budget(4_000_000, 60_000_000, 200_000))
+    monkeypatch.setattr(emulation, "BUDGET", Budget(4_000_000, 60_000_000, 200_000))
 
 
 @pytest.mark.nvcc

@@ -10,6 +10,7 @@ from warpwright.progress import CancelledError
 from warpwright.syntax.source import Source, read_source
 from warpwright.verify import emulation
 from warpwright.verify.acceptable import acceptable
+from warpwright.verify.budget import Budget
 from warpwright.verify.report import Level, Report, Status, What
 from warpwright.verify.verify import verify
 
@@ -20,10 +21,13 @@ SAXPY = "elementwise/saxpy"
 SUMS = "reductions/reduce_interleaved"
 
 
+LESS = Budget(10_000_000, 400_000_000, 200_000)
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less work than a user's verification, to end sooner; what is endless is found sooner too."""
-    monkeypatch.setattr(emulation, "BUDGET", emulation.Budget(10_000_000, 400_000_000, 200_000))
+    monkeypatch.setattr(emulation, "BUDGET", LESS)
 
 
 def run_changed(sample: str, *edits: tuple[str, str], goal: str = "speed") -> Report:
@@ -120,7 +124,7 @@ def test_a_size_that_the_text_fixes_is_run_whole_though_it_is_large(tmp_path: Pa
     """
     other = "out[y * N + x] = in[x * N + y];"
     steps = text.replace("out[x * N + y] = in[y * N + x];", other)
-    assert emulation.BUDGET.launch < 40 * 512 * 512, "what a launch takes"
+    assert LESS.launch < 40 * 512 * 512, "what a launch takes"
     assert run_texts(tmp_path, text, steps).status is Status.CORRECT
     assert run_texts(tmp_path, text, steps.replace("in[x", "in[1 + x")).status is not Status.CORRECT
     large = run_texts(tmp_path, text.replace("512", "2048"), steps.replace("512", "2048"))
@@ -128,6 +132,7 @@ def test_a_size_that_the_text_fixes_is_run_whole_though_it_is_large(tmp_path: Pa
     assert "no shape is small enough to emulate" in large.reason
 
 
+@pytest.mark.slow
 def test_another_order_of_a_sum_is_correct_within_what_rounding_moves() -> None:
     text = read_source(SAMPLES / SUMS / "kernel.cu").text()
     body = text[text.index("for (") : text.index("if (threadIdx.x == 0)")]
@@ -184,6 +189,7 @@ def test_a_candidate_that_waits_for_ever_is_unsafe_and_says_for_what(tmp_path: P
     assert "line 5" in report.reason
 
 
+@pytest.mark.slow
 def test_an_original_that_waits_for_ever_is_not_its_candidates_fault(tmp_path: Path) -> None:
     waits = copying("if (threadIdx.x == 0) while (*(volatile float*)in != 12345.0f) {} out[i] = in[i];")
     also = waits.replace("!= 12345.0f", "!= 54321.0f")
@@ -304,6 +310,7 @@ def test_a_cancel_ends_it() -> None:
     assert said[-1].startswith("Emulating at ")
 
 
+@pytest.mark.slow
 def test_a_kernel_in_a_header_is_run_as_the_file_that_includes_it_launches_it(tmp_path: Path) -> None:
     text = copying("out[i] = 2.0f * in[i];")
     kernel, host = text[: text.index("void host")], text[text.index("void host") :]

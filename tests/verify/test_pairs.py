@@ -9,6 +9,7 @@ import pytest
 from support.pairs import ATTACKS, HONEST, Pair, pairs_in
 from warpwright.verify import emulation
 from warpwright.verify.acceptable import acceptable
+from warpwright.verify.budget import Budget
 from warpwright.verify.report import Status
 from warpwright.verify.verify import verify
 
@@ -40,11 +41,11 @@ def judge(pair: Pair, backend: Literal["emulator", "cuda"]) -> None:
         assert not any(acceptable(report, goal) for goal in ("speed", "memory", "fix"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("pair", PAIRS)
 def test_on_the_cpu(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    less = emulation.Budget(launch=8_000_000, together=160_000_000, least_candidate=200_000)  # to end sooner
+    less = Budget(launch=8_000_000, together=160_000_000, least_candidate=200_000)  # to end sooner
     monkeypatch.setattr(emulation, "BUDGET", less)
     judge(pair, "emulator")
 

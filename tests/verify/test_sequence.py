@@ -6,11 +6,12 @@ import pytest
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import Source
 from warpwright.verify import emulation, planned
+from warpwright.verify.budget import Budget
 from warpwright.verify.report import Report, Status
 from warpwright.verify.sequence import replaced_launches
 from warpwright.verify.verify import verify
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(4)
 
 KERNELS = """
 __global__ void square(const float *in, float *squares, int n) {
@@ -45,7 +46,7 @@ def report(candidate: str, launches: str = AFTER) -> Report:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulation, "BUDGET", emulation.Budget(1_000_000, 20_000_000, 200_000))
+    monkeypatch.setattr(emulation, "BUDGET", Budget(1_000_000, 20_000_000, 200_000))
 
 
 @pytest.mark.nvcc

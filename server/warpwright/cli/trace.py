@@ -18,8 +18,8 @@ from warpwright.timeline.model import TraceError
 from warpwright.timeline.program import Toolkit, record_program
 from warpwright.timeline.record import Recording, record
 from warpwright.timeline.report import read_trace, report_json, report_of
+from warpwright.toolchain.driver import has_driver
 from warpwright.toolchain.find import find_toolchain, wheel_directories
-from warpwright.verify.harness import has_driver
 
 
 @click.command("trace", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

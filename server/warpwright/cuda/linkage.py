@@ -12,8 +12,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.cuda.walks import nodes_below
-from warpwright.syntax.nodes import ancestors
+from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import HEADERS, Source
 
 
@@ -28,7 +27,7 @@ def launched_elsewhere(source: Source, definition: Node, name: str, unit: Source
     `definition` is its `function_definition` in `source`, a file of the translation unit `unit`.
 
     >>> text = Source("a.cu", b"__global__ void k(int *a) { } static __global__ void own(int *a) { }")
-    >>> first, second = nodes_below(text, text.root, "function_definition")
+    >>> first, second = descendants(text.root, "function_definition")
     >>> launched_elsewhere(text, first, "k", text, has_main=False)
     'k has external linkage, and the file no `main`'
     >>> launched_elsewhere(text, first, "k", text, has_main=True)
@@ -57,7 +56,7 @@ def declarations_of(source: Source, name: str) -> list[Node]:
 def _declared(source: Source, kind: str) -> Mapping[str, list[Node]]:
     """What a file declares, of one type of node, by the name of the function: every kernel of the file asks."""
     found: dict[str, list[Node]] = {}
-    for each in nodes_below(source, source.root, kind):
+    for each in descendants(source.root, kind):
         for name in dict.fromkeys(_declared_names(source, each)):
             found.setdefault(name, []).append(each)
     return found

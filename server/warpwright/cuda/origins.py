@@ -358,7 +358,7 @@ def _settings(source: Source) -> dict[str, list[_Setting]]:
     swapped = [each.span() for each in _SWAP.finditer(source.node_code(source.root))]
     start = source.root.start_byte
     kinds = ("init_declarator", "assignment_expression", "field_initializer", "function_declarator")
-    for node in nodes_below(source, source.root, *kinds):
+    for node in descendants(source.root, *kinds):
         children = node.named_children
         if node.type == "function_declarator" and (node.parent is None or node.parent.type != "declaration"):
             continue

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import sha256
 from itertools import combinations, islice
 
 from warpwright.cuda.addresses import NULL_POINTERS, Address, address_of
@@ -15,16 +13,12 @@ from warpwright.cuda.numbers import integer, number_at
 from warpwright.cuda.origins import MOST_OF_KERNEL, MOST_VALUES, Variable, origins
 from warpwright.cuda.paths import LaunchPath, launch_paths
 from warpwright.cuda.sites import launch_sites
-from warpwright.cuda.walks import nodes_below
 from warpwright.syntax.source import Source
 
 MOST_SITES = 32
 """Launches of one kernel whose paths are followed."""
 MOST_APART = 64
 """Elements that lie between two pointers of one array, at most: further apart they may be two arrays of one piece."""
-_MOST_KEPT = 256
-_IS_HOST_CODE = re.compile(rb"<<<|Launch|^\s*#", re.MULTILINE)
-_kept: OrderedDict[tuple[object, ...], tuple[Overlap, ...]] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,43 +33,15 @@ class Overlap:
     is_certain: bool = True
 
 
-def overlaps(sources: Sequence[Source], kernel: str, pointers: Sequence[bool]) -> tuple[Overlap, ...]:
+def overlaps(sources: Sequence[Source], kernel: str, pointers: Sequence[bool]) -> Iterator[Overlap]:
     """The pointers among a kernel's parameters (`pointers` says which are) that some launch hands the same elements, or
     may hand them.
 
     >>> text = b"__global__ void k(int *a, int *b);  void run(int *a, int *b) { k<<<1, 1>>>(a, b + 1); }"
     >>> text += b"  int main() { int *x, *y; run(x, y);\\nrun(x, x); }"
-    >>> overlaps([Source("a.cu", text)], "k", [True, True])
-    (Overlap(one=0, other=1, path='a.cu', line=2, is_certain=True),)
-
-    They are kept for as long as host code stays as it is: an edit in a kernel's body changes none.
+    >>> list(overlaps([Source("a.cu", text)], "k", [True, True]))
+    [Overlap(one=0, other=1, path='a.cu', line=2, is_certain=True)]
     """
-    key = tuple((source.path, _host_code(source)) for source in sources), kernel, tuple(pointers)
-    found = _kept.get(key)
-    if found is None:
-        found = _kept[key] = tuple(_overlaps(sources, kernel, pointers))
-    while len(_kept) > _MOST_KEPT:
-        _kept.popitem(last=False)
-    return found
-
-
-@lru_cache(maxsize=24)
-def _host_code(source: Source) -> bytes:
-    """A hash of a file without the bodies of its kernels, but with their line breaks. A body that launches or defines
-    a macro counts."""
-    parts, end = list[bytes](), 0
-    for node in nodes_below(source, source.root, "function_definition"):
-        body = node.child_by_field_name("body")
-        if body is None or body.start_byte < end or not any(child.type == "__global__" for child in node.children):
-            continue
-        text = source.data[body.start_byte : body.end_byte]
-        if not _IS_HOST_CODE.search(text):
-            parts += [source.data[end : body.start_byte], b"\n" * text.count(b"\n")]
-            end = body.end_byte
-    return sha256(b"".join([*parts, source.data[end:]])).digest()
-
-
-def _overlaps(sources: Sequence[Source], kernel: str, pointers: Sequence[bool]) -> Iterator[Overlap]:
     if sum(pointers) < 2:
         return
     left = MOST_OF_KERNEL

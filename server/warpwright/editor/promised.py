@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import cache, partial
 
 from warpwright.cuda.extension.entries import is_extension
-from warpwright.editor.verifiable import not_compiled, not_included, not_run
+from warpwright.editor.compilable import not_compiled, not_included
+from warpwright.editor.verifiable import not_run
 from warpwright.facts.elsewhere import in_project
 from warpwright.facts.model import Kernel, Program
 from warpwright.optimize.order import GAINS, UNKNOWN
@@ -119,9 +120,9 @@ def _is_run_without(program: Program, made: Rewrite, kernel: Kernel) -> bool:
 
 def _unlike(source: Source, made: Rewrite) -> str:
     """Why what the host code launches could not be compared, where the edit launches it as a graph."""
-    if made.source.path != source.path:
+    if made.source.path != source.path or not any("cudaGraphLaunch" in edit.new_text for edit in made.edits):
         return ""
-    from warpwright.verify.host_change import host_change, launches_new_graph
+    from warpwright.verify.host_change import host_change, launches_new_graph  # few fixes need it
 
     edited = made.apply()
     change = host_change(source, edited) if launches_new_graph(source, edited) else None

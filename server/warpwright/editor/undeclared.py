@@ -4,11 +4,13 @@ Makefile, as a part of another, or to be linked with others: nvcc would refuse i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from warpwright.facts.model import Program
+from warpwright.syntax.code import code_of
 from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import descendants, walk
 from warpwright.syntax.source import Source
@@ -16,8 +18,7 @@ from warpwright.syntax.source import Source
 _MACRO = re.compile(rb"[A-Z][A-Z0-9_]+")
 _IMPLICIT = "cuda_runtime.h"
 """What nvcc includes before the text."""
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include(?:_next)?[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
-_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_INCLUDE = re.compile(rb'#[ \t]*include(?:_next)?[ \t]*[<"]([^>"\n]+)')
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _DECLARED = re.compile(
     rb"\benum\b([^;{}]*(?:\{[^}]*\})?)"
@@ -50,8 +51,10 @@ def undeclared_name(program: Program, folders: tuple[Path, ...]) -> str:
         return ""
     roots = (_IMPLICIT, *(name for _, name in program.unread_includes))
     left = set(used)
-    for header in _closure(tuple(dict.fromkeys(roots)), folders):
-        left -= _words(header)
+    for header in _closure(roots, folders):
+        text = _text(header)
+        if any(name in text for name in left):  # most headers say none of them, and need not be read word by word
+            left -= _words(header)
         if not left:
             return ""
     name, (source, at) = next(each for each in used.items() if each[0] in left)
@@ -98,21 +101,22 @@ def _used(source: Source) -> Iterator[tuple[bytes, int]]:
             yield name, node.start_byte
 
 
-@lru_cache(maxsize=8)
-def _closure(roots: tuple[str, ...], folders: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The headers of those names, and all that they include."""
-    found: dict[Path, None] = {}
-    pending = [path for name in roots if (path := _resolved(name, folders)) is not None]
-    while pending and len(found) < _MOST_HEADERS:
-        header = pending.pop()
-        if header in found:
-            continue
-        found[header] = None
-        for name in _INCLUDE.findall(header.read_bytes()):
-            path = _resolved(decoded(name), (header.parent, *folders))
-            if path is not None and path not in found:
-                pending.append(path)
-    return tuple(found)
+def _closure(roots: Iterable[str], folders: tuple[Path, ...]) -> Iterator[Path]:
+    """The headers of those names, and all that they include, the nearest first."""
+    pending = deque(path for name in roots if (path := _resolved(name, folders)) is not None)
+    met: set[Path] = set()
+    while pending and len(met) < _MOST_HEADERS:
+        header = pending.popleft()
+        if header not in met:
+            met.add(header)
+            yield header
+            pending.extend(_included(header, folders))
+
+
+@lru_cache(maxsize=_MOST_HEADERS)
+def _included(header: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    found = (_resolved(decoded(name), (header.parent, *folders)) for name in _INCLUDE.findall(_text(header)))
+    return tuple(path for path in found if path is not None)
 
 
 def _resolved(name: str, folders: tuple[Path, ...]) -> Path | None:
@@ -120,5 +124,11 @@ def _resolved(name: str, folders: tuple[Path, ...]) -> Path | None:
 
 
 @lru_cache(maxsize=_MOST_HEADERS)
+def _text(header: Path) -> bytes:
+    return header.read_bytes()
+
+
+@lru_cache(maxsize=_MOST_HEADERS)
 def _words(header: Path) -> frozenset[bytes]:
-    return frozenset(_WORD.findall(_COMMENT.sub(b" ", header.read_bytes())))
+    """The words of its code."""
+    return frozenset(_WORD.findall(code_of(_text(header))))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tree_sitter import Node
 
-from warpwright.cuda.overlap import overlaps
+from warpwright.cuda import overlap as cuda
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
 from warpwright.syntax.nodes import LOOPS, ancestors, descendants, node_at, parameters_of
@@ -125,9 +125,14 @@ def known_overlaps(kernel: Kernel) -> tuple[Overlap, ...]:
     """The pointers that some launch found hands the same elements, or may, through whatever functions it is
     reached; what is certain comes first."""
     names = [p.name for p in kernel.parameters]
-    found = overlaps(tuple(kernel.sources.values()), kernel.name, [p.is_pointer for p in kernel.parameters])
+    found = _overlaps(tuple(kernel.sources.values()), kernel.name, tuple(p.is_pointer for p in kernel.parameters))
     pairs: dict[tuple[str, str], Overlap] = {}
     for each in sorted(found, key=lambda each: not each.is_certain):
         one, other = names[each.one], names[each.other]
         pairs.setdefault((one, other), Overlap(one, other, f"{Path(each.path).name}:{each.line}", each.is_certain))
     return tuple(pairs.values())
+
+
+@lru_cache(maxsize=64)
+def _overlaps(sources: tuple[Source, ...], kernel: str, pointers: tuple[bool, ...]) -> tuple[cuda.Overlap, ...]:
+    return tuple(cuda.overlaps(sources, kernel, pointers))

@@ -7,12 +7,15 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warpwright.directories import cache_dir, read_kept, write_kept
 from warpwright.files import read_file
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.timeline.report import Report
 from warpwright.timeline.words import does, milliseconds
+
+if TYPE_CHECKING:
+    from warpwright.timeline.report import Report  # editors read what is kept, and make no report
 
 _MOST_BYTES = 1 << 20
 _MOST_LINES = 5000

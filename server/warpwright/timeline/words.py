@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from warpwright.timeline.lines import LineCost
-from warpwright.timeline.model import Place
+if TYPE_CHECKING:
+    from warpwright.timeline.lines import LineCost
+    from warpwright.timeline.model import Place
 
 
 def milliseconds(time: float) -> str:

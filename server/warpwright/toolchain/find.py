@@ -25,6 +25,9 @@ ANSWER_SECONDS = 10
 ANSWER_BYTES = 1 << 20
 _ADVICE = "Install it with `pip install 'warpwright[cuda]'`, or set WARPWRIGHT_NVCC to the path of nvcc."
 _ADVICE_FOR_MACOS = "Analysis works without; what compiles or runs kernels does on Linux, such as by Remote-SSH."
+_DEFINED = re.compile(r"-D__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__=(\d+)")
+"""What nvcc tells the compiler for the host of its own version."""
+_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Toolchain:
 
 
 def find_toolchain() -> Toolchain | Missing:
-    """The compiler to use, or what is missing. Runs `nvcc --version` once per binary (about 10 ms).
+    """The compiler to use, or what is missing. Asks each nvcc once.
 
     A path in WARPWRIGHT_NVCC is taken at its word: where it does not work, no other compiler is used instead.
     """
@@ -106,17 +109,20 @@ def _version(nvcc: Path, modified: int) -> tuple[str, Path] | Missing:
     The folder is what nvcc itself calls TOP: nvcc on PATH may be a script that starts the real one elsewhere.
     """
     try:
-        asked = _asked(nvcc, "--version")
-        match = re.search(r"\bV(\d+\.\d+\.\d+)", asked.output)
-        if asked.timed_out:
-            return Missing("nvcc", f"{nvcc} did not answer `--version` within {ANSWER_SECONDS} seconds.", _ADVICE)
-        if asked.stopped or asked.returncode != 0 or not match:
-            return Missing("nvcc", f"{nvcc} does not answer `--version` as NVIDIA's compiler does.", _ADVICE)
         dry = _asked(nvcc, "--dryrun", "-cubin", "-x", "cu", os.devnull)
+        version = ".".join(_DEFINED.findall(dry.output)[:3])
+        if dry.timed_out:
+            return Missing("nvcc", f"{nvcc} did not answer `--dryrun` within {ANSWER_SECONDS} seconds.", _ADVICE)
+        if not version:  # as without a compiler for the host
+            asked = _asked(nvcc, "--version")
+            match = _VERSION.search(asked.output)
+            if asked.stopped or asked.returncode != 0 or not match:
+                return Missing("nvcc", f"{nvcc} does not answer `--version` as NVIDIA's compiler does.", _ADVICE)
+            version = match[1]
     except OSError as error:
         return Missing("nvcc", f"{nvcc} cannot be run ({error.strerror}).", _ADVICE)
     top = re.search(r"^#\$ TOP=(.+)$", dry.output, re.MULTILINE)
-    return match.group(1), Path(top.group(1)).resolve() if top else nvcc.resolve().parent.parent
+    return version, Path(top[1]).resolve() if top else nvcc.resolve().parent.parent
 
 
 def _asked(nvcc: Path, *arguments: str) -> Finished:

@@ -25,6 +25,7 @@ from warpwright.progress import IsCancelled
 from warpwright.sandbox.confine import Policy, system_folders
 from warpwright.syntax.encoding import decoded
 from warpwright.toolchain.rights import Reads
+from warpwright.verify.budget import BUDGET, Budget
 from warpwright.verify.child import Event, Kind, environment_of, physical_memory
 from warpwright.verify.harness import harness_environment, harness_python
 from warpwright.verify.plan import Trial
@@ -35,24 +36,6 @@ STEP_SECONDS = 120.0
 """Between two events lie several launches of a kernel, each of up to some seconds."""
 
 _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Lane-steps (`emulator.launch`): of one launch of the original, of all runs together, and of one launch of the
-    candidate at least, which may take `emulated.comparison.CANDIDATE_FACTOR` times the original's. Some seconds.
-    `alone` is for one launch of the original where no smaller one shows anything: a size that the text fixes."""
-
-    launch: int = 20_000_000
-    together: int = 500_000_000
-    least_candidate: int = 4_000_000
-    alone: int = 64_000_000
-
-
-BUDGET = Budget()
-
-MOST_BYTES = 64 << 20
-"""Of all arrays of a launch that is run whole."""
 
 
 @dataclass(frozen=True, slots=True)

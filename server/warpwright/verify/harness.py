@@ -20,6 +20,7 @@ from warpwright.directories import cache_dir
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.sandbox.confine import Policy
+from warpwright.toolchain.driver import has_driver
 from warpwright.verify.bytecode import bytecode_variables, write_bytecode
 from warpwright.verify.child import ChildEndedError, Event, Kind, data_limit, environment_of
 from warpwright.verify.pool import Pool
@@ -167,18 +168,6 @@ def _likely_arch(python: str) -> str:
         )
         return answer.stdout.strip() if answer.returncode == 0 else ""
     return ""
-
-
-@lru_cache(maxsize=4)
-def has_driver() -> bool:
-    """Whether this machine has NVIDIA's driver, which may find no GPU."""
-    import ctypes
-
-    try:
-        ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return False
-    return True
 
 
 def _asked(python: str, is_cancelled: IsCancelled) -> Gpu | Missing:

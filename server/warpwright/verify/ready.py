@@ -12,8 +12,9 @@ from warpwright.facts.resources import KernelResources
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
+from warpwright.toolchain.driver import has_driver
 from warpwright.verify import emulation, harness
-from warpwright.verify.harness import Gpu, find_gpu, has_driver, likely_arch, make_context
+from warpwright.verify.harness import Gpu, find_gpu, likely_arch, make_context
 from warpwright.verify.verify import DEFAULT_ARCH
 
 Resources = Callable[[], tuple[KernelResources, ...]]

@@ -21,11 +21,12 @@ from warpwright.rules.base import Finding
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
+from warpwright.toolchain.driver import has_driver
 from warpwright.toolchain.rights import candidate_reads
 from warpwright.verify.changes import new_syntax_error
 from warpwright.verify.claim import Choice, Claim, Climb
 from warpwright.verify.compiling import allowed_folders
-from warpwright.verify.harness import Gpu, find_gpu, has_driver, is_gpu_known, likely_arch
+from warpwright.verify.harness import Gpu, find_gpu, is_gpu_known, likely_arch
 from warpwright.verify.lower_rungs import analysed, lower_rungs
 from warpwright.verify.memory import Memory
 from warpwright.verify.peers import beside_torch

@@ -11,14 +11,12 @@ from tree_sitter import Node
 
 from warpwright.cuda.extension.entries import Registration, registrations
 from warpwright.cuda.extension.script import Script
-from warpwright.cuda.walks import nodes_below
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, function_declarator, launch_configuration, parameters_of, uncommented
 from warpwright.syntax.source import Source, Span
 
 _TORCH = re.compile(rb"torch/|ATen/|c10/|\bTORCH_LIBRARY|\bPYBIND11_MODULE|\btorch::|\bat::")
-_TORCH_WORDS = (b"torch", b"ATen/", b"c10/", b"TORCH_LIBRARY", b"PYBIND11_MODULE", b"at::")
 _SCRIPT = re.compile(rb"\btorch\b")
 _TENSOR = re.compile(r"\b(?:Tensor|TensorBase|Variable)\b")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]*)\)((?:[^\n\\]|\\.|\\\r?\n)*)", re.MULTILINE)
@@ -51,7 +49,7 @@ class Function:
 
     @cached_property
     def calls(self) -> tuple[Node, ...]:
-        return tuple(nodes_below(self.source, self.node, "call_expression"))
+        return tuple(descendants(self.node, "call_expression"))
 
     @property
     def launches(self) -> Iterator[Node]:
@@ -163,7 +161,7 @@ class Unit:
 
 
 def uses_torch(source: Source) -> bool:
-    return any(word in source.data for word in _TORCH_WORDS) and _TORCH.search(source.data) is not None
+    return _TORCH.search(source.data) is not None
 
 
 def is_script(path: str) -> bool:
@@ -177,9 +175,9 @@ def unit_of(source: Source, others: tuple[Source, ...] = ()) -> Unit:
     return Unit(source, tuple(each for each in every if not is_script(each.path)), scripts)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=256)
 def _defined(source: Source) -> tuple[Function, ...]:
-    made = (_function(source, node) for node in nodes_below(source, source.root, "function_definition"))
+    made = (_function(source, node) for node in descendants(source.root, "function_definition"))
     return tuple(each for each in made if each is not None)
 
 

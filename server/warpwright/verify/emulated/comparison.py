@@ -57,6 +57,7 @@ from warpwright.problems.shapes import alike_shape
 from warpwright.problems.types import element_type
 from warpwright.progress import CancelledError, IsCancelled, never_cancelled
 from warpwright.toolchain.names import demangle
+from warpwright.verify.budget import MOST_BYTES, Budget
 from warpwright.verify.child import Event
 from warpwright.verify.emulated.dependence import changes_of, dependence_events
 from warpwright.verify.emulated.events import case_event, unsafe, unsupported
@@ -76,7 +77,6 @@ from warpwright.verify.emulated.outputs import (
 from warpwright.verify.emulated.picked import picked_event
 from warpwright.verify.emulated.prints import are_prints_lost, other_prints, stops_alone
 from warpwright.verify.emulated.steps import behind, launches_of, put_behind
-from warpwright.verify.emulation import MOST_BYTES, Budget
 from warpwright.verify.run import at
 from warpwright.verify.thresholds import THRESHOLD, has_threshold_values
 from warpwright.verify.tried import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION, KINDS
