@@ -284,6 +284,7 @@ int main() {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_what_a_run_finds_is_a_finding_in_every_format(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(RACING, encoding="utf-8")
@@ -318,6 +319,7 @@ def test_what_a_run_finds_is_a_finding_in_every_format(tmp_path: Path) -> None:
     assert check("--baseline", "known.json").status == 0
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_a_launch_that_could_not_be_reconstructed_is_no_fault_of_the_kernel(tmp_path: Path) -> None:
     """Which is said with what was guessed and the directive that settles it; said so, the fault is the kernel's."""

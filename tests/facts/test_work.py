@@ -82,6 +82,7 @@ def jumps(count: int) -> str:
     return f"__global__ void k(int *a, int n) {{ {body} {labels} a[0] = n; }}\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("written", [kernels, declared, addresses, branches, launches, pointers, jumps])
 def test_the_work_grows_as_the_text_does(written: Callable[[int], str]) -> None:
     all_rules()

@@ -62,6 +62,7 @@ def boxes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(formula_reference, "MOST_ELEMENTS", request.param)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("boxes")
 @pytest.mark.parametrize("name", FORMULAS)
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

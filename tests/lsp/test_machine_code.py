@@ -57,6 +57,7 @@ def machine_code(page: Page, words: str) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_a_line_shows_what_it_became_while_the_text_is_the_compiled_one(editor: Editor) -> None:
     page = editor.open("k.cu", TEXT)
     text = machine_code(page, "out[i] = twice")

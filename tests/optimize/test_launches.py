@@ -89,6 +89,7 @@ def test_what_a_caller_hands_over_twice_is_not_taken_to_be_apart() -> None:
     assert not outcome.candidates
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_what_callers_hand_over_apart_is_used() -> None:
     outcome = weighted("apart.cu", "other")

@@ -13,6 +13,7 @@ from warpwright.rewrites.registry import all_rewrites
 CASES = cases_of(Path(__file__).parent / "cases")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_result_is_the_expected(case: Case) -> None:
     result = proposed(case.text, case.rewrite, f"{case.name}.cu")
@@ -24,7 +25,7 @@ def test_result_is_the_expected(case: Case) -> None:
         assert not lost_comments(result.source, made)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("case", [case for case in CASES if case.expected is not None], ids=lambda case: case.id)
 def test_what_was_cured_is_not_cured_again(case: Case) -> None:
     assert isinstance(proposed(case.expected or "", case.rewrite), Declined)

@@ -19,6 +19,7 @@ def test_rewrites_are_named_after_their_files() -> None:
         assert registry.find_rewrite(kind.name) is kind
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", registry.all_rewrites(), ids=lambda kind: kind.name)
 def test_applicable_lists_a_rewrite_under_its_goals_alone(kind: RewriteKind) -> None:
     kernels = program(f"{code(sections(kind.doc)['Before'])[0]}\nint main() {{}}\n").kernels  # all launches are here
@@ -56,7 +57,7 @@ def test_broken_code_is_declined(kind: RewriteKind, text: str) -> None:
         assert not isinstance(result, Declined) or "failed" not in result.reason
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("case", cases_of(Path(__file__).parent / "cases"), ids=lambda case: case.id)
 def test_half_written_code_breaks_no_rewrite(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     text = case.text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from support.carets import check_marks, stripped
+from support.carets import Mark, check_marks, stripped
 from support.findings import findings, marks
 from support.texts import Text, read_texts, texts_in
 from warpwright.rules.registry import all_rules
@@ -13,6 +14,8 @@ from warpwright.rules.registry import all_rules
 FOLDER = Path(__file__).parent / "cases"
 CLEAN = "clean"
 """Kernels that every rule has to be silent about."""
+LONGEST_HEADLINE = 90
+"""Characters, not counting the code that it quotes."""
 
 
 @pytest.mark.parametrize("case", texts_in(FOLDER), ids=lambda case: case.id)
@@ -24,7 +27,15 @@ def test_findings_are_those_marked(case: Text) -> None:
         for each in read_texts(case.file)
         if each.name != case.name and Path(each.name).stem == name.stem
     }
-    check_marks(case, lambda text: marks(findings(text, "" if rule == CLEAN else rule, case.name, beside)))
+
+    def found(text: str) -> list[Mark]:
+        every = findings(text, "" if rule == CLEAN else rule, case.name, beside)
+        for finding in every:
+            words = re.sub(r"`[^`]*`", "`x`", finding.headline)
+            assert len(words) < LONGEST_HEADLINE, words
+        return marks(every)
+
+    check_marks(case, found)
 
 
 @pytest.mark.parametrize("case", read_texts(FOLDER / f"{CLEAN}.md"), ids=lambda case: case.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import runpy
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 from support.command import run_command
 from support.cuda import together
 from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Case, Problem
+from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source, read_include, read_source
 from warpwright.toolchain.compile import compile_cubin
 
@@ -103,18 +106,22 @@ def test_every_sample_says_what_it_shows() -> None:
     assert set(NAMES) == PITFALLS.keys()
 
 
-@pytest.fixture(scope="module")
-def found() -> dict[str, set[str]]:
-    """The rules that `warpwright check` reports, by sample: one run for all of them."""
-    rules: dict[str, set[str]] = {name: set() for name in NAMES}
-    for finding in run_command("check", ".", "--format", "json", cwd=ROOT).json:
-        rules[Path(finding["file"]).parent.as_posix()].add(finding["rule"])
-    return rules
+@cache
+def program(sample: Path) -> Program:
+    return analyze(read_source(sample / "kernel.cu"), read_include)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_pitfall_is_found(name: str, found: dict[str, set[str]]) -> None:
-    assert found[name] == PITFALLS[name]
+def test_the_pitfall_is_found(name: str) -> None:
+    assert {finding.rule for finding in run_rules(program(ROOT / name))} == PITFALLS[name]
+
+
+@pytest.mark.slow
+def test_the_command_reports_them() -> None:
+    rules: dict[str, set[str]] = {name: set() for name in NAMES}
+    for finding in run_command("check", ".", "--format", "json", cwd=ROOT).json:
+        rules[Path(finding["file"]).parent.as_posix()].add(finding["rule"])
+    assert rules == PITFALLS
 
 
 @each_sample
@@ -126,9 +133,8 @@ def test_its_files_are_there(sample: Path) -> None:
 
 @each_sample
 def test_its_problem_is_found(sample: Path) -> None:
-    program = analyze(read_source(sample / "kernel.cu"), read_include)
-    (kernel,) = program.defined_kernels
-    problem = find_problem(program, kernel)
+    (kernel,) = program(sample).defined_kernels
+    problem = find_problem(program(sample), kernel)
     assert not isinstance(problem, Missing), str(problem)
     assert problem.reference == sample / "reference.py"
 
@@ -155,8 +161,7 @@ def inputs(problem: Problem, case: Case) -> dict[str, Any]:
 def test_its_reference_writes_what_the_kernel_writes(sample: Path) -> None:
     import torch
 
-    program = analyze(read_source(sample / "kernel.cu"), read_include)
-    problem = find_problem(program, program.defined_kernels[0])
+    problem = find_problem(program(sample), program(sample).defined_kernels[0])
     assert not isinstance(problem, Missing)
     namespace = runpy.run_path(str(sample / "reference.py"))
     types = {array.name: torch.int32 if array.type == "int" else torch.float32 for array in problem.arrays}

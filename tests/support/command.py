@@ -20,6 +20,8 @@ from support.forked import Commands
 COMMAND = (sys.executable, "-m", "warpwright.cli")
 SHOWN_OTHERWISE = ("FORCE_COLOR", "NO_COLOR", "WARPWRIGHT_DEBUG", "COLUMNS", "LINES")
 """Variables by which a command prints otherwise."""
+STARTS_OTHERWISE = ("PYTHON", "LC_", "LANG")
+"""What variables begin with that Python reads before the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,10 @@ class Ran:
 def run_command(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 120) -> Ran:
     """Run `warpwright ARGUMENTS...` in `cwd`. Whatever it is for, it must not print a traceback.
 
-    It is a process of its own, forked off one that has loaded the program; with `env`, one that Python starts anew.
+    It is a process of its own, forked off one that has loaded the program; one that Python starts anew where `env` has
+    variables that Python reads first.
     """
-    if env is not None:
+    if any(name.startswith(STARTS_OTHERWISE) for name in env or ()):
         done = subprocess.run(
             [*COMMAND, *map(str, arguments)],
             cwd=cwd,
@@ -50,7 +53,7 @@ def run_command(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None
         )
         return _ran(done.returncode, done.stdout, done.stderr)
     with TemporaryFile() as stdout, TemporaryFile() as stderr:
-        status = _commands().run([*map(str, arguments)], cwd, environment(), stdout, stderr, seconds)
+        status = _commands().run([*map(str, arguments)], cwd, environment(env), stdout, stderr, seconds)
         stdout.seek(0)
         stderr.seek(0)
         return _ran(status, stdout.read(), stderr.read())

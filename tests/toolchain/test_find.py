@@ -45,6 +45,7 @@ def compilers() -> list[str]:
     return ["", *map(str, wheels[:1])]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("nvcc", compilers(), ids=lambda path: "wheels" if path else "found")
 @pytest.mark.parametrize("text", [COOPERATIVE_GROUPS, CUB, THRUST], ids=["cooperative_groups", "cub", "thrust"])

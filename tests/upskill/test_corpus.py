@@ -36,7 +36,7 @@ def compositions(operator: Operator, count: int) -> Iterator[Parts]:
             continue
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.name)
 def test_an_operator_makes_formulas_and_words(operator: Operator) -> None:
     made = list(compositions(operator, 10))

@@ -33,6 +33,7 @@ def data(tiny: Path, trained: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return folder
 
 
+@pytest.mark.slow
 def test_codes_hold_nearly_all_of_what_changed(trained: Path, data: Path) -> None:
     whole, held = read_changes(trained), read_changes(data / "decoded")
     assert whole.keys() == held.keys()
@@ -40,6 +41,7 @@ def test_codes_hold_nearly_all_of_what_changed(trained: Path, data: Path) -> Non
     assert 0 < lost < 0.1 * sum(float((each.astype("float32") ** 2).sum()) for each in whole.values())
 
 
+@pytest.mark.slow
 def test_the_made_model_is_the_one_that_the_card_tells(tiny: Path, data: Path, tmp_path: Path) -> None:
     card = read_card(data)
     assert card is not None
@@ -53,6 +55,7 @@ def test_the_made_model_is_the_one_that_the_card_tells(tiny: Path, data: Path, t
     assert "Gemma Terms of Use" in (data / "NOTICE").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_damaged_part_and_another_base_are_refused(tiny: Path, data: Path, tmp_path: Path) -> None:
     ran("tiny", tmp_path / "other.gguf", "--seed", "7")
     with pytest.raises(GgufError, match="is not the model that was taught"):

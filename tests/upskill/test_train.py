@@ -125,6 +125,7 @@ def test_two_processes_do_what_one_does(rows: list[Row], row_file: Path, tiny: P
     assert report(tmp_path / "two")["dev_loss_after"] == pytest.approx(report(tmp_path / "one")["dev_loss_after"], 1e-3)
 
 
+@pytest.mark.slow
 def test_frozen_weights_of_four_bits_are_learned_beside(rows: list[Row], tiny: Path, tmp_path: Path) -> None:
     pytest.importorskip("bitsandbytes")
     config = replace(CONFIG, quantise="nf4", recompute=True, epochs=3)

@@ -23,7 +23,7 @@ from warpwright.verify.report import RECORDER, USUAL, CaseResult, Level, Report,
 from warpwright.verify.run import Observed
 from warpwright.verify.verify import verify
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(4)
 
 FILE = Path(__file__).parent.parent / "rewrites" / "cases" / "capture-graph.md"
 CASES = {case.name: case.text for case in read_cases(FILE)}

@@ -17,7 +17,7 @@ from warpwright.writer.code import Code
 from warpwright.writer.explain import explained
 from warpwright.writer.write import ScheduleError, file_text, written
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(8)
 
 ARRAYS = "q: f16[H, I, 64] k: f16[H, J, 64] v: f16[H, J, 64] o: f16[H, I, 64]"
 PRODUCT = "(sum[d] q[h, i, d] * k[h, j, d])"
@@ -100,7 +100,7 @@ def test_every_spelling_is_the_same_chain(name: str) -> None:
     assert kernels(written(formula_of(SPELLINGS[name]), "attend")) == ["attend_kernel", "attend_rows"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", ["one expression", "scaled before", "other names", "powers of 2"])
 def test_spellings_compute_the_same(name: str) -> None:
@@ -108,14 +108,14 @@ def test_spellings_compute_the_same(name: str) -> None:
     right(SPELLINGS[name], names)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", SCORES)
 def test_scores_are_any_expression(name: str) -> None:
     right(SCORES[name], SIZES, {"H": 1, "I": 131, "J": 63})
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("head", [32, 72, 128, 256])
 def test_heads_of_other_sizes(head: int) -> None:
@@ -184,7 +184,7 @@ def test_names_that_the_kernel_has_too() -> None:
     right(text, {"warp": 1, "lane": 20, "step": 30, "HEAD": 1, "HALF": 20, "PART": 30})
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("schedule", [FusedAttention(64, 64), FusedAttention(128, 64, 8), FusedAttention(128, 128)])
 def test_other_schedules(schedule: FusedAttention) -> None:

@@ -14,7 +14,7 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.writer.code import Code
 from warpwright.writer.write import plain, written
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 KINDS = sorted({entry.kind for entry in catalogue()})
 TOO_LARGE = {"monte_carlo_pi"}

@@ -17,7 +17,7 @@ from warpwright.missing import Missing
 from warpwright.writer.code import Code
 from warpwright.writer.write import file_text, plain, written
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(4)
 
 FAST = ("gelu", "gelu_tanh", "sigmoid", "silu", "softplus")
 

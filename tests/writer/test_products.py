@@ -19,7 +19,7 @@ from warpwright.writer.partition import partition
 from warpwright.writer.product_shape import shape_of
 from warpwright.writer.write import ScheduleError, file_text, written
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(8)
 
 SMALL = ({"I": 1, "J": 1, "K": 1}, {"I": 65, "J": 33, "K": 17}, {"I": 136, "J": 136, "K": 72}, {"I": 9, "J": 7, "K": 0})
 LIMITS = {"f64": 1e-14, "f32": 2e-6, "f16": 1e-3, "bf16": 4e-3, "i32": 0, "i64": 0}
@@ -80,7 +80,7 @@ def ready(text: str, schedule: Any = None, arch: str = "sm_90") -> Compiled:
     return made
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("kind", ["f32", "bf16", "f16"])
 @pytest.mark.parametrize(("a", "b"), [("i, k", "k, j"), ("i, k", "j, k"), ("k, i", "k, j"), ("k, i", "j, k")])
@@ -113,7 +113,7 @@ def test_other_schedules(schedule: CoreProduct | TensorProduct) -> None:
         assert kernels(run(text, sizes, schedule, made))[-1] == "product_kernel"
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("text", "sizes"),
@@ -136,7 +136,7 @@ def test_epilogues_batches_and_indices_that_lie_together(text: str, sizes: dict[
     assert kernels(run(text, sizes))[-1] == ("product_kernel" if "bf16" in text else "product_64x64_kernel")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("kind", "a", "b", "schedule"),
@@ -155,7 +155,7 @@ def test_warpgroups_multiply_where_the_build_is_for_sm_90a(kind: str, a: str, b:
         assert "product_kernel" in kernels(run(text, sizes, schedule, made))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_90a"])
 def test_one_text_is_built_for_each_architecture(arch: str) -> None:
@@ -188,7 +188,7 @@ def test_the_last_tiles_share_their_depth() -> None:
     assert kernels(run(text, {"L": 132, "I": 5, "J": 4, "K": 129}, small, made)) == ["product_kernel"]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.nvcc
 @pytest.mark.parametrize(
     ("text", "sizes"),

@@ -9,7 +9,7 @@ from warpwright.formulas.resolve import formula_of
 from warpwright.schedules.model import Scan
 from warpwright.writer.write import ScheduleError, written
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(12)
 
 ROWS = "y[r, i] = sum[j <= i] x[r, j]"
 FROM_END = "y[r, i] = sum[j >= i] x[r, j]"
@@ -79,7 +79,7 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", CASES)
 def test_every_size_is_right(name: str) -> None:
@@ -89,7 +89,7 @@ def test_every_size_is_right(name: str) -> None:
         made.run(sizes)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("text", ["y[i] = sum[j <= i] x[j]", FROM_END, LOG_SUM, COLUMNS])
 def test_parts_are_carried_from_block_to_block(text: str) -> None:
@@ -103,7 +103,7 @@ def test_parts_are_carried_from_block_to_block(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:

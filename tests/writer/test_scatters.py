@@ -6,7 +6,7 @@ import pytest
 from support.built import built
 from warpwright.formulas.numpy_inputs import Style
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(8)
 
 FEW = "h: i32[H] h[b[i]] = sum[i] 1"
 CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
@@ -68,7 +68,7 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", CASES)
 def test_every_size_is_right(name: str) -> None:
@@ -79,7 +79,7 @@ def test_every_size_is_right(name: str) -> None:
         made.run(sizes, alignment=8)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:

@@ -15,7 +15,7 @@ from warpwright.schedules.rules import default, legal
 from warpwright.schedules.shape import row_shape
 from warpwright.writer.write import ScheduleError, alternatives, file_text, plain, written
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(12)
 
 SOFTMAX = """y[r, c] = exp(x[r, c] - m[r]) / s[r]
 where m[r] = max[c] x[r, c], s[r] = sum[c] exp(x[r, c] - m[r])"""
@@ -163,7 +163,7 @@ e[b, i, j] = exp(s[b, i, j] - m[b, i])""",
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", CASES)
 def test_every_size_is_right(name: str) -> None:
@@ -184,7 +184,7 @@ def test_arrays_that_are_not_aligned_take_another_path(name: str) -> None:
     assert aligned.paths != moved.paths
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:

@@ -43,7 +43,7 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", CASES)
 def test_every_size_is_right(name: str) -> None:
@@ -54,7 +54,7 @@ def test_every_size_is_right(name: str) -> None:
     made.run(tried[-1], alignment=8)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("lanes", [2, 16, 32, 256])
 def test_lanes_share_a_segment(lanes: int) -> None:

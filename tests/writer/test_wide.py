@@ -7,7 +7,7 @@ from support.written import computes_plainly_and_by_schedules
 from warpwright.formulas.resolve import formula_of
 from warpwright.writer.write import file_text, written
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(8)
 
 WIDE = (
     "y: i64[N] y[i] = i * 1234567",

@@ -19,7 +19,7 @@ from warpwright.writer.code import Path
 from warpwright.writer.partition import partition
 from warpwright.writer.write import ScheduleError, file_text, written
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(12)
 
 CROSS = "x[i - 1, j; zero] + x[i + 1, j; zero] + x[i, j - 1; zero] + x[i, j + 1; zero] - 4 * x[i, j]"
 CONVOLUTION = "y[n, o, h, w] = sum[c, r < 3, s < 3] k[o, c, r, s] * x[n, c, h + r - 1, w + s - 1; zero]"
@@ -152,7 +152,7 @@ def paths_of(
     return paths
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", CASES)
 def test_every_size_is_right(name: str) -> None:
