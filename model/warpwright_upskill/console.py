@@ -27,13 +27,7 @@ def fail(message: str) -> NoReturn:
 
 def stage(command: click.Command) -> NoReturn:
     """Run a stage's command: exit 0 when it did its work, 2 when it could not."""
-    # Read by libraries when they are imported: no network, no progress bar but ours, and threads that wait for each
-    # other sleep, since beside other work on the same cores spinning makes training several times slower.
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("TQDM_DISABLE", "1")
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    # peft imports it where it is installed, and it tells who has no GPU of a package that would be faster.
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    settle_libraries()
     try:
         command()
     except (StageError, SourceError) as error:
@@ -45,6 +39,16 @@ def stage(command: click.Command) -> NoReturn:
         _say(f"The Python package {error.name} is not installed; run `pip install 'warpwright[upskill]'`.")
         sys.exit(2)
     sys.exit(0)
+
+
+def settle_libraries() -> None:
+    # Read by libraries when they are imported: no network, no progress bar but ours, and threads that wait for each
+    # other sleep, since beside other work on the same cores spinning makes training several times slower.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # peft imports it where it is installed, and it tells who has no GPU of a package that would be faster.
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
 
 def _say(sentence: str) -> None:

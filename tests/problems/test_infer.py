@@ -610,6 +610,7 @@ def test_what_is_not_known_is_one_sentence_with_a_way_out(text: str, words: str)
         assert "// warpwright: " in missing.advice
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.parent.name)
 def test_every_sample_can_be_run_and_written_out(path: Path, tmp_path: Path) -> None:
     program = analyze(read_source(path))

@@ -52,8 +52,13 @@ def run_command(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None
             check=False,
         )
         return _ran(done.returncode, done.stdout, done.stderr)
+    return run_forked("warpwright", *arguments, cwd=cwd, env=environment(env), seconds=seconds)
+
+
+def run_forked(program: str, *arguments: str | Path, cwd: Path, env: Mapping[str, str], seconds: float) -> Ran:
+    """The same for any program that `support.forked` knows, with `env` alone."""
     with TemporaryFile() as stdout, TemporaryFile() as stderr:
-        status = _commands().run([*map(str, arguments)], cwd, environment(env), stdout, stderr, seconds)
+        status = _commands(program).run([*map(str, arguments)], cwd, env, stdout, stderr, seconds)
         stdout.seek(0)
         stderr.seek(0)
         return _ran(status, stdout.read(), stderr.read())
@@ -66,9 +71,9 @@ def _ran(status: int, stdout: bytes, stderr: bytes) -> Ran:
 
 
 @cache
-def _commands() -> Commands:
+def _commands(program: str) -> Commands:
     """One for this process, as long as it lives."""
-    commands = Commands()
+    commands = Commands(program)
     atexit.register(commands.close)
     return commands
 

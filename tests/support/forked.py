@@ -1,7 +1,9 @@
 """Commands in processes of their own that need not import the program: they are forked off one that has.
 
-    with Commands() as commands:
-        status = commands.run(("check", "a.cu"), folder, environment, stdout, stderr, seconds=60)
+    commands = Commands("warpwright")
+    status = commands.run(("check", "a.cu"), folder, environment, stdout, stderr, seconds=60)
+
+The first argument of one of `warpwright_upskill` is its stage.
 
 Importing is most of what a short command takes. What depends on how Python itself starts (its search path, the encoding
 of its streams) is to be tested with a process that does.
@@ -9,17 +11,21 @@ of its streams) is to be tested with a process that does.
 
 from __future__ import annotations
 
+import atexit
 import gc
+import importlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 _LONGEST = 1 << 18
 """Bytes of a request: the arguments and the environment."""
@@ -28,11 +34,11 @@ _LONGEST = 1 << 18
 class Commands:
     """A process that has loaded every command, and forks for each that is asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: str) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", __file__, str(theirs.fileno())],
+                [sys.executable, "-P", __file__, program, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
@@ -82,7 +88,7 @@ def _serve(requests: socket.socket) -> bool:
             os.chdir(cwd)
             os.environ.clear()
             os.environ.update(environment)
-            sys.argv = ["warpwright", *arguments]
+            sys.argv[1:] = arguments
             return True
         for file in files:
             os.close(file)
@@ -90,10 +96,8 @@ def _serve(requests: socket.socket) -> bool:
         requests.send(str(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])).encode())
 
 
-def _load() -> None:
+def _load_warpwright() -> None:
     """Import what commands import when they are asked for."""
-    import importlib
-
     from warpwright.cli.main import COMMANDS
     from warpwright.rewrites.registry import all_rewrites
     from warpwright.rules.registry import all_rules
@@ -102,12 +106,55 @@ def _load() -> None:
         importlib.import_module(f"warpwright.cli.{name.replace('-', '_')}")
     all_rules()
     all_rewrites()
-    gc.freeze()  # a command that ends looks at nothing of this once more
 
+
+def _run_warpwright() -> None:
+    from warpwright.cli.main import main
+
+    sys.argv[0] = "warpwright"
+    main()
+
+
+def _load_upskill() -> None:
+    """Import what training does, which takes several seconds."""
+    from warpwright_upskill.console import settle_libraries
+
+    settle_libraries()
+    for name in ("torch", "transformers", "peft", "warpwright_upskill.train"):
+        importlib.import_module(name)
+
+
+def _run_upskill() -> None:
+    from warpwright_upskill.console import stage
+
+    name = f"warpwright_upskill.{sys.argv.pop(1)}"
+    sys.argv[0] = f"python -m {name}"
+    stage(importlib.import_module(name).main)
+
+
+def _end(run: Callable[[], None]) -> NoReturn:
+    """Run a program to its end, but for taking its modules apart, which would copy all that they hold."""
+    status = 0
+    try:
+        run()
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody reads it
+            stream.flush()
+    os._exit(status)
+
+
+PROGRAMS = {"warpwright": (_load_warpwright, _run_warpwright), "upskill": (_load_upskill, _run_upskill)}
 
 if __name__ == "__main__":
-    _load()
-    if _serve(socket.socket(fileno=int(sys.argv[1]))):
-        from warpwright.cli.main import main
-
-        main()
+    load, run = PROGRAMS[sys.argv[1]]
+    load()
+    gc.freeze()  # a command that ends looks at nothing of this once more
+    if _serve(socket.socket(fileno=int(sys.argv[2]))):
+        _end(run)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from support.command import Ran
+from support.command import Ran, run_forked
 from warpwright.facts.analyze import analyze
 from warpwright.rewrites.registry import applicable
 from warpwright.syntax.source import read_source
@@ -30,17 +28,8 @@ SAMPLES = Path(__file__).resolve().parent.parent / "upskill" / "fixtures" / "sam
 
 def run_stage(stage: str, *arguments: str | Path, env: Mapping[str, str] | None = None, seconds: float = 240) -> Ran:
     """Run `python -m warpwright_upskill.STAGE ARGUMENTS...`. Whatever it is for, it must not print a traceback."""
-    done = subprocess.run(
-        [sys.executable, "-m", f"warpwright_upskill.{stage}", *map(str, arguments)],
-        env={**os.environ, **(env or {})},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=seconds,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Ran(done.returncode, done.stdout, done.stderr)
+    given = dict(os.environ) | dict(env or {})
+    return run_forked("upskill", stage, *arguments, cwd=Path.cwd(), env=given, seconds=seconds)
 
 
 def ran(stage: str, *arguments: str | Path, env: Mapping[str, str] | None = None) -> Ran:

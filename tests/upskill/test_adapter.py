@@ -43,10 +43,12 @@ def test_training_lowers_the_loss(tiny: Path, collected: Path, tmp_path: Path) -
     assert said["loss"][-1] < said["loss"][0]
 
 
+@pytest.mark.slow
 def test_learns_by_heart(learned: Path) -> None:
     assert report(learned)["loss"][-1] < 0.7 < report(learned)["loss"][0]
 
 
+@pytest.mark.slow
 def test_llama_cpp_computes_with_the_export_what_torch_does(
     tiny: Path, lesson: Path, learned: Path, tmp_path: Path
 ) -> None:
@@ -59,12 +61,14 @@ def test_llama_cpp_computes_with_the_export_what_torch_does(
     assert agreement["largest_difference"] < agreement["largest_change"] / 10
 
 
+@pytest.mark.slow
 def test_an_adapter_of_another_model_is_refused(tiny: Path, lesson: Path, learned: Path, tmp_path: Path) -> None:
     """The check runs the adapter on the model it is for; the embedded default has other widths than the tiny one."""
     said = refused("export", learned, "--out", tmp_path / "adapter.gguf", "--check", lesson)
     assert "adapter" in said
 
 
+@pytest.mark.slow
 def test_the_exported_file_says_what_it_is_of(adapter: Path, learned: Path) -> None:
     card = json.loads(adapter.with_name(f"{adapter.name}.json").read_text(encoding="utf-8"))
     assert card["sha256"] == hashlib.sha256(adapter.read_bytes()).hexdigest()
@@ -77,6 +81,7 @@ def answer(model: Path, adapter: Path | None) -> str:
         return engine.complete(CompletionRequest(generate_prompt(TASK), max_tokens=60)).text
 
 
+@pytest.mark.slow
 def test_a_cut_vocabulary_changes_no_answer(tiny: Path, adapter: Path, tmp_path: Path) -> None:
     """The tiny model's first 500 tokens are all that the lesson is made of; the other words are cut."""
     pruned = tmp_path / "pruned.gguf"
@@ -97,6 +102,7 @@ def test_single_characters_stay_in_a_cut_vocabulary() -> None:
     assert kept_tokens(GgufFile(Path("cut"), values, {}, ()), 5) == [0, 1, 2, 3, 4, 8, 9, 10]
 
 
+@pytest.mark.slow
 def test_the_merged_model_answers_as_base_and_adapter_do(
     tiny: Path, adapter: Path, learned: Path, tmp_path: Path
 ) -> None:
