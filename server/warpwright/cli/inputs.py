@@ -20,7 +20,7 @@ from warpwright.editor.includers import includer_of
 from warpwright.editor.project import project_of
 from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
-from warpwright.facts.cache import KEPT
+from warpwright.facts.cache import PROCESS_CACHE
 from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.resources import KernelResources
 from warpwright.rules.base import Severity
@@ -94,7 +94,7 @@ class Compiled:
         if is_script(source.path):
             return Program(source, {source.path: source}, (), self.assumptions(source))
         reader = partial(read_include, folders=self.include_folders(source))
-        return analyze(source, reader, self.assumptions(source), KEPT)
+        return analyze(source, reader, self.assumptions(source), PROCESS_CACHE)
 
     def unit(self, source: Source) -> Program:
         """The program of the file that includes this one, where there is one: as a part of that it is compiled."""
@@ -104,7 +104,7 @@ class Compiled:
         path = found.path if Path(source.path).is_absolute() else os.path.relpath(found.path)
         whole = Source(path, found.data)
         reader = include_reader({_absolute(source): source, source.path: source}, self.include_folders(whole))
-        program = analyze(whole, reader, self.assumptions(whole), KEPT)
+        program = analyze(whole, reader, self.assumptions(whole), PROCESS_CACHE)
         return program if program.sources.get(source.path) is source else self.program(source)
 
     def settings(self, source: Source) -> Settings:

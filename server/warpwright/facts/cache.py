@@ -67,7 +67,7 @@ class KernelCache:
                 self.kernels.popitem(last=False)
 
 
-KEPT = KernelCache()
+PROCESS_CACHE = KernelCache()
 """Of a process in which the same texts are analysed for one purpose after another: to be fixed, and to be verified."""
 
 

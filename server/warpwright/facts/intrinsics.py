@@ -46,7 +46,7 @@ from warpwright.facts.values import (
     soft,
     unknown,
 )
-from warpwright.facts.waits import CLUSTER, COALESCED, GRID
+from warpwright.facts.waits import CLUSTER, COALESCED, GRID, LanesWait
 
 if TYPE_CHECKING:
     from warpwright.facts.evaluate import Evaluator
@@ -317,13 +317,13 @@ def _lanes_wait(run: Evaluator, node: ir.Call, named: AnyValue | None, mask: int
     lanes_of = known & FULL if known is not None else None
     alive = run.warp.mask & ~run.kernel_frame.returned
     kind = _KIND.sub("", node.name)
-    run.recorder.lanes_wait(node.span, kind, tile, lanes_of, mask, alive, run.warp.position, _parted(run))
+    run.recorder.lanes_wait(LanesWait(node.span, kind, tile, lanes_of, mask, alive, run.warp.position, _parted(run)))
 
 
 def _blocks_wait(run: Evaluator, node: ir.Call, kind: str, mask: int) -> None:
     """The threads of all blocks of the grid, or of a cluster, wait for each other."""
     alive = run.warp.mask & ~run.kernel_frame.returned
-    run.recorder.lanes_wait(node.span, kind, WARP, alive, mask, alive, run.warp.position, None)
+    run.recorder.lanes_wait(LanesWait(node.span, kind, WARP, alive, mask, alive, run.warp.position, None))
     run.recorder.intervals.lost = True
 
 

@@ -36,6 +36,7 @@ from warpwright.facts.requests import Requests
 from warpwright.facts.results import access_fact, barrier_fact, branch_fact, without_counts
 from warpwright.facts.tallies import AccessTally, BarrierVisit, BranchTally, Request, Shifts, shifts_of
 from warpwright.facts.values import ASSUMED, DATA, EXACT, FULL, LANE_BITS, MOST_KEPT, Value
+from warpwright.facts.waits import LanesWait
 from warpwright.syntax.source import Span
 
 NO_END = 1 << 62
@@ -247,25 +248,14 @@ class Recorder:
             BarrierVisit(position.block, position.warp, weight, mask != alive, splitting, undecided, by_thread, bounded)
         )
 
-    def lanes_wait(
-        self,
-        span: Span,
-        kind: str,
-        tile: int,
-        named: int | None,
-        mask: int,
-        alive: int,
-        position: Position,
-        parted: Guard | None,
-    ) -> None:
-        """Lanes of each tile of a warp wait for each other, or threads of several blocks; `named` are those that they
-        wait for, None where that is not known, and `parted` is a condition on which some have left a loop around."""
-        if not self.enabled or named is None or alive & ~named or tile < WARP:
+    def lanes_wait(self, wait: LanesWait) -> None:
+        if not self.enabled or wait.named is None or wait.alive & ~wait.named or wait.tile < WARP:
             return
-        around = position.guards if parted is None else [parted, *position.guards]
+        guards = wait.position.guards
+        around = guards if wait.parted is None else [wait.parted, *guards]
         data = next((g for g in reversed(around) if _parts_lanes(g.value)), None)
         if data is not None:
-            self.doubtful_waits.setdefault(span.key, DoubtfulWait(span, data.span))
+            self.doubtful_waits.setdefault(wait.span.key, DoubtfulWait(wait.span, data.span))
 
     def comes(self, step: Step, mask: int, alive: int, position: Position) -> None:
         """Lanes of a warp, of which `alive` have not ended, come to a barrier that a part of the block meets at."""

@@ -56,7 +56,7 @@ from warpwright.facts.values import (
     Value,
     offset_pointer,
 )
-from warpwright.facts.waits import CLUSTER, GRID, Waits
+from warpwright.facts.waits import CLUSTER, GRID, LanesWait, Waits
 from warpwright.facts.warp_memory import LoopState
 from warpwright.facts.warp_start import argument, warp_context
 from warpwright.syntax.encoding import decoded, encoded
@@ -120,27 +120,17 @@ class TraceRecorder(Recorder):
         self.intervals.barrier(span.key, whole=mask == alive, position=position)
         self._meet(Step(span, BLOCK, WARP, True, None), mask, alive, position)
 
-    def lanes_wait(
-        self,
-        span: Span,
-        kind: str,
-        tile: int,
-        named: int | None,
-        mask: int,
-        alive: int,
-        position: Position,
-        parted: Guard | None,
-    ) -> None:
-        intervals = self.intervals
+    def lanes_wait(self, wait: LanesWait) -> None:
+        intervals, position = self.intervals, wait.position
         self.waited += 1
-        if kind not in (GRID, CLUSTER):
-            intervals.wait_for_lanes(tile)
-        if named is None:
+        if wait.kind not in (GRID, CLUSTER):
+            intervals.wait_for_lanes(wait.tile)
+        if wait.named is None:
             return
         if scenario_of(position) != () or intervals.is_doubtful:
             self.unsure = True
         else:
-            self.waits.call(position.block, position.warp, span, kind, named, mask, alive)
+            self.waits.call(position.block, position.warp, wait.span, wait.kind, wait.named, wait.mask, wait.alive)
 
     def reads_bare(self, span: Span, array: Region, address: int, mask: int, position: Position) -> None:
         """Lanes read an element of their own array that was never set."""

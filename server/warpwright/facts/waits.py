@@ -13,11 +13,28 @@ from dataclasses import dataclass, field
 
 from warpwright.facts.meetings import Step, stuck
 from warpwright.facts.model import WARP, Dim3, MissedWait
+from warpwright.facts.position import Guard, Position
 from warpwright.facts.values import LANE_BITS
 from warpwright.syntax.source import Span
 
 GRID, CLUSTER, COALESCED = "grid", "cluster", "coalesced"
 _Warp = tuple[Dim3, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LanesWait:
+    """Lanes `mask` of each tile of a warp wait for each other, or threads of several blocks, `alive` of which have not
+    ended. `named` are those that they wait for, None where that is not known, and `parted` is a condition on which some
+    have left a loop around."""
+
+    span: Span
+    kind: str
+    tile: int
+    named: int | None
+    mask: int
+    alive: int
+    position: Position
+    parted: Guard | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpwright.facts.analyze import analyze
-from warpwright.facts.cache import KEPT
+from warpwright.facts.cache import PROCESS_CACHE
 from warpwright.facts.model import Assumptions, Program
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import Flags, parse_flags
@@ -150,4 +150,4 @@ def _with_kernel(report: Report, name: str, old: Program, new: Program, before: 
 def analysed(side: Source, given: Flags, assume: Assumptions) -> Program:
     """The facts of a text and of the files that it includes, some of them changed."""
     read = include_reader({each.path: each for each in side.changed}, given.folders)
-    return analyze(side, read, assume.compiled_with(given), KEPT)
+    return analyze(side, read, assume.compiled_with(given), PROCESS_CACHE)
