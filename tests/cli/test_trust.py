@@ -101,6 +101,7 @@ def said(ran: Ran) -> str:
     return ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing confines a compiler as it is")
 def test_the_doctor_says_what_is_missing_and_who_is_allowed(project: Path, own: dict[str, str]) -> None:
     run_command("trust", project, cwd=project, env=own)

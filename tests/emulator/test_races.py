@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.emulation import emulate, words
+from support.examples import examples
 from warpwright.emulator.launch import ArrayArgument
 from warpwright.facts.profile import FaultKind, Thread
 
@@ -236,7 +237,7 @@ def test_a_barrier_of_some_warps_orders_those_alone() -> None:
     assert result.run.faults[0].count == 64
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(0, 7), st.booleans()), min_size=1, max_size=8),
     st.sampled_from([32, 64, 96]),
@@ -270,7 +271,7 @@ def test_races_are_those_that_all_pairs_of_accesses_have(
     assert bool(result.races) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from(["", "warp", "block"])), min_size=2, max_size=9

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 from warpwright.emulator import agreement
@@ -154,7 +154,7 @@ def test_both_backends_draw_from_one_range(distribution: str, scalar: str, limit
         assert here_at == pytest.approx(there_at, rel=0.05, abs=0.3)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(FLOATS),
     st.lists(st.sampled_from([0.0, 1.0, -3.0, 1e3, float("nan"), float("inf")]), min_size=1, max_size=5),

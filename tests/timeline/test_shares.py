@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.chrome_traces import Maker
+from support.examples import examples
 from warpwright.timeline.host import Cause
 from warpwright.timeline.model import Activity, Call, Event, LineEvent, Place, Trace, TraceError, Work
 from warpwright.timeline.report import Report, report_json, report_of
@@ -253,7 +254,7 @@ TRACES = st.builds(
 
 
 @given(TRACES)
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_pieces_are_the_whole_window(trace: Trace) -> None:
     whole = shared(trace)
     assert sum(whole.totals().values()) == whole.wall
@@ -285,7 +286,7 @@ EVENTS = st.fixed_dictionaries(
 
 
 @given(st.fixed_dictionaries({"traceEvents": st.lists(EVENTS, max_size=8) | VALUES}) | VALUES)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_json_is_read_or_refused(document: object) -> None:
     try:
         trace = torch_trace(json.loads(json.dumps(document)), "any")

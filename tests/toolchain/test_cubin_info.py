@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from warpwright.missing import Missing
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compilation import Compiled
@@ -111,7 +112,7 @@ def test_a_damaged_cubin_says_nothing_and_raises_nothing(compiled: Compiled) -> 
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=50)
+@examples(50)
 def test_what_is_no_cubin_says_nothing(data: bytes) -> None:
     assert kernel_info(data) == {}
     kernel_info(b"\x7fELF\x02\x01" + data)

@@ -56,6 +56,7 @@ def test_a_c_signature_has_what_its_formula_has_and_no_more() -> None:
             assert re.search(rf"\b(int|size_t|u?int\d\d_t|long|unsigned)\b&? {name}\b", text), text
 
 
+@pytest.mark.slow
 def test_a_torch_signature_has_what_is_read_with_its_type_and_shape() -> None:
     for parts, sizes, chance in drawn("torch"):
         text = torch_signature(parts.formula, chance, sizes, parts.operator.name)
@@ -86,6 +87,7 @@ def test_a_request_tells_what_its_formula_has() -> None:
             assert listed or any(kind.lower() in words.comment.lower() for kind in kinds), (said, parts.text)
 
 
+@pytest.mark.slow
 def test_one_array_is_read_and_written_where_a_request_is_in_place() -> None:
     drawn_in_place = [parts for parts, _, _ in drawn("place") if parts.in_place or parts.adds]
     assert len(drawn_in_place) > DRAWN // 50

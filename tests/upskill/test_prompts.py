@@ -41,6 +41,7 @@ def test_says_that_all_are_right(tmp_path: Path) -> None:
     assert "1 prompts, all of them right." in said and "reduction" in said
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("prompt", "sentence"),
     [

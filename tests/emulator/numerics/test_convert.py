@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import exact
 from support.exact import BF16, F16, F32, F64, Format, Value
+from support.examples import examples
 from support.patterns import patterns
 from warpwright.emulator.numerics import convert
 from warpwright.emulator.numerics.convert import INTEGERS
@@ -48,7 +49,7 @@ def same_bits(got: Any, name: str, wanted: list[int | None], rows: list[Any]) ->
             assert bits == want, (row, hex(bits), hex(want))
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize(("source", "target"), [pair for pair in product(FORMATS, FORMATS) if pair[0] != pair[1]])
 def test_float_to_float(data: st.DataObject, source: str, target: str) -> None:
@@ -69,7 +70,7 @@ def integral(value: Value, mode: str, low: int, high: int, nan: int) -> int:
     return max(low, min(high, exact.to_integer(value, mode)))
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize("target", INTEGERS)
 @pytest.mark.parametrize("source", FORMATS)
@@ -90,7 +91,7 @@ def test_float_to_integer(data: st.DataObject, source: str, target: str) -> None
         assert int(function(lanes[0])) == wanted[0]
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("source", INTEGERS)
@@ -120,7 +121,7 @@ def test_integer_to_integer(data: st.DataObject, source: str, target: str) -> No
     assert clamped.tolist() == [max(low, min(high, row)) for row in rows]
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", FORMATS)
 def test_rounding_to_an_integral_float(data: st.DataObject, kind: str) -> None:
@@ -139,7 +140,7 @@ def test_rounding_to_an_integral_float(data: st.DataObject, kind: str) -> None:
         same_bits(got, kind, [exact.encode(rounded(exact.decode(row, form), mode), form) for row in rows], rows)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(rows=st.lists(patterns(F32), min_size=1, max_size=40))
 def test_tf32(rows: list[int]) -> None:
     form = Format(8, 10)
@@ -185,7 +186,7 @@ def test_doubles_near_the_least_normal_single_under_ftz() -> None:
     assert got.view(np.uint32).tolist() == [0, 0, 0x800000, 0x800000]
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rows=st.lists(patterns(F32), min_size=1, max_size=40))
 @pytest.mark.parametrize("target", ("f16", "bf16"))
 def test_satfinite(rows: list[int], target: str) -> None:
@@ -219,7 +220,7 @@ def f32_of_f16(bits: int) -> int:
     return int(np.array([bits], np.uint16).view(np.float16).astype(np.float32).view(np.uint32)[0])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(rows=st.lists(st.one_of(patterns(F32), patterns(F16).map(f32_of_f16)), min_size=1, max_size=40))
 def test_byte_formats(rows: list[int]) -> None:
     lanes = np.array(rows, np.uint32).view(np.float32)

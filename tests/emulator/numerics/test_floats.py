@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import exact
 from support.exact import F32, F64, Format, Value
+from support.examples import examples
 from support.patterns import rows
 from warpwright.emulator.numerics import floats
 
@@ -54,27 +55,27 @@ def check(
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("types", FORMATS, ids=("f32", "f64"))
 class TestArithmetic:
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(data=st.data())
     def test_add(self, data: st.DataObject, types: Any, mode: str) -> None:
         check(data.draw(rows(types[0], 2)), types, floats.add, lambda a, b: exact.add(a, b, mode), mode)
 
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(data=st.data())
     def test_mul(self, data: st.DataObject, types: Any, mode: str) -> None:
         check(data.draw(rows(types[0], 2)), types, floats.mul, exact.mul, mode)
 
-    @settings(max_examples=50, deadline=None)
+    @examples(50)
     @given(data=st.data())
     def test_fma(self, data: st.DataObject, types: Any, mode: str) -> None:
         check(data.draw(rows(types[0], 3)), types, floats.fma, lambda a, b, c: exact.fma(a, b, c, mode), mode)
 
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(data=st.data())
     def test_div(self, data: st.DataObject, types: Any, mode: str) -> None:
         check(data.draw(rows(types[0], 2)), types, floats.div, exact.div, mode)
 
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(data=st.data())
     def test_sqrt(self, data: st.DataObject, types: Any, mode: str) -> None:
         check(data.draw(rows(types[0], 1)), types, floats.sqrt, _root, mode)
@@ -181,7 +182,7 @@ def test_comparisons(name: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(data=st.data())
 def test_results_that_are_below_the_normal_numbers_are_flushed(data: st.DataObject, mode: str) -> None:
     near_one = st.tuples(st.integers(-4, 4), st.integers(-4, 4), st.integers(-2, 2))

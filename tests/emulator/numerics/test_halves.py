@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import exact
 from support.exact import BF16, F16, Value
+from support.examples import examples
 from support.patterns import rows
 from warpwright.emulator.numerics import halves
 
@@ -30,9 +31,10 @@ OPERATIONS: dict[str, tuple[int, Callable[..., Value]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("form", (F16, BF16), ids=("f16", "bf16"))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_rounded_once(data: st.DataObject, form: exact.Format, name: str) -> None:
     count, expected = OPERATIONS[name]
@@ -116,7 +118,7 @@ def test_neg_and_abs_of_every_value(name: str) -> None:
         assert got == [0x7FFF if unknown else sign(code) for code, unknown in enumerate(nan)]
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(data=st.data())
 def test_results_that_are_below_the_normal_numbers_are_flushed(data: st.DataObject) -> None:
     near = st.tuples(st.integers(0x3BF0, 0x3C10), st.integers(0x400, 0x420), st.sampled_from([0, 0x400, 0x8400, 0x401]))

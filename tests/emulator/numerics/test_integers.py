@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from warpwright.emulator.numerics import integers
 
 TYPES = (np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64)
@@ -65,7 +66,7 @@ def quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TYPES)
 def test_division(data: st.DataObject, kind: Any) -> None:
@@ -74,7 +75,7 @@ def test_division(data: st.DataObject, kind: Any) -> None:
     check(table, (kind, kind), integers.rem, lambda a, b: -1 if b == 0 else a - quotient(a, b) * b)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TYPES)
 def test_products(data: st.DataObject, kind: Any) -> None:
@@ -87,7 +88,7 @@ def test_products(data: st.DataObject, kind: Any) -> None:
     check(table, (kind, kind, kind), integers.sad, lambda a, b, c: c + abs(a - b))
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", (np.uint32, np.int32))
 def test_words_only(data: st.DataObject, kind: Any) -> None:
@@ -103,7 +104,7 @@ def test_words_only(data: st.DataObject, kind: Any) -> None:
     check(table, (kind, kind), integers.sub_sat, lambda a, b: max(int(limits.min), min(int(limits.max), a - b)))
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", (np.uint32, np.uint64))
 def test_carries(data: st.DataObject, kind: Any) -> None:
@@ -123,7 +124,7 @@ def test_carries(data: st.DataObject, kind: Any) -> None:
     assert [x.tolist() for pair in plain for x in pair] == [x.tolist() for pair in without for x in pair]
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", WORDS)
 def test_counts(data: st.DataObject, kind: Any) -> None:
@@ -139,7 +140,7 @@ def test_counts(data: st.DataObject, kind: Any) -> None:
     check(table, (kind,), integers.cnot, lambda a: a == 0)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", WORDS)
 def test_fields(data: st.DataObject, kind: Any) -> None:
@@ -167,7 +168,7 @@ def test_fields(data: st.DataObject, kind: Any) -> None:
     check(data.draw(rows(bits, bits, 32, 32)), (kind, kind, np.uint32, np.uint32), integers.bfi, bfi)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(table=rows(32, 32))
 def test_masks(table: list[tuple[int, ...]]) -> None:
     ones = 2**32 - 1
@@ -186,7 +187,7 @@ def test_masks(table: list[tuple[int, ...]]) -> None:
     check(table, signed, integers.szext_clamp, lambda a, b: extended(a, min(b, 32)))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(table=st.lists(st.tuples(values(32), st.integers(0, 31), st.integers(-20, 20)), min_size=1))
 def test_fns(table: list[tuple[int, int, int]]) -> None:
     def fns(mask: int, base: int, offset: int) -> int:
@@ -206,7 +207,7 @@ def test_fns(table: list[tuple[int, int, int]]) -> None:
     assert integers.fns(np.uint32(0xFFFFFFF3), np.uint32(15), np.int32(-(2**31))) == 0  # measured on an H200
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TYPES)
 def test_shifts(data: st.DataObject, kind: Any) -> None:
@@ -216,7 +217,7 @@ def test_shifts(data: st.DataObject, kind: Any) -> None:
     check(table, (kind, np.uint32), integers.shr, lambda a, b: a >> min(b, bits))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(table=rows(32, 32, 32))
 def test_funnel_shifts(table: list[tuple[int, ...]]) -> None:
     kinds = (np.uint32,) * 3
@@ -241,7 +242,7 @@ def prmt(a: int, b: int, c: int) -> int:
     return result
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(table=rows(32, 32, 32))
 def test_prmt(table: list[tuple[int, ...]]) -> None:
     check(table, (np.uint32,) * 3, integers.prmt, prmt)
@@ -268,7 +269,7 @@ def test_modes_of_prmt(mode: str, bytes_: tuple[str, ...]) -> None:
         assert np.atleast_1d(got).tolist() == wanted
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 @pytest.mark.parametrize("a_kind", (np.uint32, np.int32))
 @pytest.mark.parametrize("b_kind", (np.uint32, np.int32))

@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from warpwright.emulator.ptx.model import Address, Instruction, Module, Symbol
 from warpwright.emulator.ptx.parse import parse
 from warpwright.emulator.ptx.tokens import PtxError
@@ -148,14 +149,14 @@ def parsed_or_refused(text: str) -> Module | PtxError:
         return error
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_a_text_that_is_cut_off(data: st.DataObject) -> None:
     text = ptx("sm_90a")
     parsed_or_refused(text[: data.draw(st.integers(0, len(text)))])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_a_text_with_lines_that_are_lost_doubled_or_overwritten(data: st.DataObject) -> None:
     lines = ptx("sm_90a").splitlines(keepends=True)
