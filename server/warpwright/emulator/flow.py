@@ -48,11 +48,14 @@ class Block:
 
 
 def is_barrier(instruction: Instruction) -> bool:
-    """Whether lanes stop here until others come: `bar.sync`, `barrier.cta.red` and so on, not `bar.arrive`."""
+    """Whether lanes stop here until others come: `bar.sync`, `barrier.cta.red`, `barrier.cluster.wait`,
+    `mbarrier.try_wait` and so on, not `bar.arrive`."""
+    kinds = set(instruction.modifiers)
+    if instruction.opcode == "mbarrier":
+        return bool(kinds & {"try_wait", "test_wait"})
     if instruction.opcode not in {"bar", "barrier"}:
         return False
-    kinds = set(instruction.modifiers)
-    return bool(kinds & {"sync", "red"}) and not kinds & {"warp", "cluster"}
+    return "wait" in kinds if "cluster" in kinds else bool(kinds & {"sync", "red"}) and "warp" not in kinds
 
 
 def is_meeting(instruction: Instruction) -> bool:

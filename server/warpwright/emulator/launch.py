@@ -226,14 +226,15 @@ def run(
     writable = {v.name for v in program.module.variables.values() if v.space == "global"}
     kept = [a for a in prepared.memory.allocations[len(placed) :] if a.name in writable]
     held = [prepared.memory.data[a.start : a.end].copy() for a in kept]
-    per_batch = max(1, BATCH_LANES // prepared.threads)
+    span = program.cluster or 1
+    per_batch = max(1, BATCH_LANES // (prepared.threads * span)) * span
     _keep_freed_memory()
     is_complete = True
     with np.errstate(all="ignore"):
         try:
             waiting: list[Batch] = []
             middle = min(some_blocks or prepared.blocks, prepared.blocks)
-            stretches = ranges or [((prepared.blocks - middle) // 2, middle)]
+            stretches = _whole(ranges or [((prepared.blocks - middle) // 2, middle)], span)
             asked = left = sum(count for _, count in stretches)
             prepared.is_whole = asked == prepared.blocks
             batches = [(n, min(per_batch, s + c - n)) for s, c in stretches for n in range(s, s + c, per_batch)]
@@ -287,6 +288,18 @@ def run(
     )
 
 
+def _whole(stretches: Sequence[tuple[int, int]], span: int) -> list[tuple[int, int]]:
+    """Stretches of blocks, made as long as needed that none ends within a cluster of `span` blocks.
+
+    >>> _whole([(1, 2), (3, 4)], 4), _whole([(5, 1)], 1)
+    ([(0, 4), (4, 4)], [(5, 1)])
+    """
+    if span == 1:
+        return list(stretches)
+    firsts = {n // span * span for start, count in stretches for n in range(start, start + count)}
+    return [(first, span) for first in sorted(firsts)]
+
+
 def _bytes_of(argument: ArrayArgument) -> Any:
     return np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8)
 
@@ -316,6 +329,8 @@ def _prepare(
     shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
     if min(*launch.grid, *launch.block) < 1 or threads > MOST_THREADS:
         raise LaunchError(f"a grid of {launch.grid} blocks of {launch.block} threads cannot be launched")
+    if program.cluster and launch.grid[0] % program.cluster:
+        raise LaunchError(f"a grid of {launch.grid} blocks cannot be cut into clusters of {program.cluster}")
     for name, extents in program.module.functions[program.kernel].directives:
         if name in ("maxntid", "reqntid") and threads > prod(extents):
             raise LaunchError(f"it is compiled for at most {prod(extents):,} threads a block, and not for {threads:,}")

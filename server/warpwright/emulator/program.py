@@ -13,7 +13,7 @@ from warpwright.emulator.flow import Block, blocks_of
 from warpwright.emulator.inline import Flat, RecursionFoundError, flatten, function_addresses
 from warpwright.emulator.kinds import DTYPES
 from warpwright.emulator.merging import Merged, find_lines, merge, widths_of
-from warpwright.emulator.ptx.model import Instruction, Module, Variable
+from warpwright.emulator.ptx.model import Function, Instruction, Module, Variable
 from warpwright.emulator.spins import spin_headers
 from warpwright.emulator.translate.registry import UnsupportedError
 from warpwright.emulator.translate.writer import Names, Writer, kind_of
@@ -28,7 +28,8 @@ class Program:
 
     `registers` holds each register's first value. `shared` and `local` map a variable to its byte offset; the block's
     dynamic shared memory begins at `static_shared_bytes`. `parameters` maps each of the kernel's own to (offset, size).
-    `spins` are the first blocks of loops that wait for other threads. `merged` maps the first step of an access that
+    `spins` are the first blocks of loops that wait for other threads, `cluster` the blocks of a
+    cluster, 0 where there are none. `merged` maps the first step of an access that
     the machine code has as one to it, and the other steps to None: they are counted with the first.
     """
 
@@ -49,6 +50,7 @@ class Program:
     parameter_bytes: int
     functions_at: Mapping[str, int]
     spins: frozenset[int]
+    cluster: int = 0
     merged: Mapping[int, Merged | None] = field(default_factory=dict)
     sha256: str = ""
     """Of the compiler's PTX."""
@@ -71,13 +73,16 @@ class Outline:
 
 
 def outline(module: Module, kernel: str) -> Outline:
-    """Raises KeyError for an unknown kernel, UnsupportedError for clusters, a recursive function or an unknown type."""
+    """Raises KeyError for an unknown kernel, UnsupportedError for a recursive function, an unknown type, clusters that
+    are not a row of blocks."""
     function = module.functions[kernel]
     if module.address_bits != 64:
         raise UnsupportedError(f"PTX with addresses of {module.address_bits} bits is not emulated")
-    for name, extents in function.directives:
-        if name == "explicitcluster" or (name == "reqnctapercluster" and any(n > 1 for n in extents)):
-            raise UnsupportedError(f"a launch in thread block clusters (.{name}) is not emulated")
+    cluster = cluster_of(function)
+    if any(name == "explicitcluster" for name, _ in function.directives) and cluster is None:
+        raise UnsupportedError("a cluster whose size only the launch gives is not emulated")
+    if cluster is not None and any(n > 1 for n in cluster[1:]):
+        raise UnsupportedError(f"a cluster of {' x '.join(map(str, cluster))} blocks is not emulated")
     try:
         flat = flatten(module, function)
     except RecursionFoundError as error:
@@ -87,8 +92,14 @@ def outline(module: Module, kernel: str) -> Outline:
     kinds = {name: kind_of(kind) for name, kind in flat.registers.items()}
     stored = {name: kind if kind == "b1" else f"u{kind[1:]}" for name, kind in kinds.items()}
     numbers = {name: i for i, name in enumerate(stored)}
-    names = Names(numbers, stored, [p.name for p in function.parameters], {"where": np.where, "own": _own})
+    parameter_names = [p.name for p in function.parameters]
+    names = Names(numbers, stored, parameter_names, cluster is not None, {"where": np.where, "own": _own})
     return Outline(flat, blocks, steps, names)
+
+
+def cluster_of(function: Function) -> tuple[int, ...] | None:
+    """The blocks of a kernel's clusters along x, y and z, as its text gives them; None where it gives none."""
+    return next((extents for name, extents in function.directives if name == "reqnctapercluster"), None)
 
 
 def translate(module: Module, kernel: str) -> Program:
@@ -122,6 +133,7 @@ def translate(module: Module, kernel: str) -> Program:
         parameter_bytes,
         function_addresses(module),
         spin_headers(blocks),
+        (cluster_of(function) or (0,))[0],
     )
 
 

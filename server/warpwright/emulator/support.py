@@ -14,8 +14,8 @@ from warpwright.emulator.translate.registry import UnsupportedError, translator_
 _FEATURES = {
     "a bulk copy (TMA)": ("cp.async.bulk", "cp.reduce.async.bulk", "tensormap.", "applypriority.", "discard."),
     "tensor memory (tcgen05)": ("tcgen05.",),
-    "an mbarrier": ("mbarrier.", "cp.async.mbarrier"),
-    "a thread block cluster": ("barrier.cluster", "mapa", "getctarank", "clusterlaunchcontrol.", "fence.mbarrier_init"),
+    "an mbarrier": ("mbarrier.",),
+    "a thread block cluster": ("barrier.cluster", "mapa", "getctarank", "clusterlaunchcontrol."),
     "a texture or surface": ("tex.", "tld4.", "txq.", "suld.", "sust.", "sured.", "suq.", "istypep."),
     "programmatic dependent launch (griddepcontrol)": ("griddepcontrol.",),
     "an exchange of registers between warps (setmaxnreg)": ("setmaxnreg.",),
@@ -60,8 +60,6 @@ def _in_words(instruction: Instruction, refusal: UnsupportedError) -> str:
     for feature, prefixes in _FEATURES.items():
         if name.startswith(prefixes):
             return f"{feature} is not emulated (`{name}`)"
-    if "shared::cluster" in instruction.modifiers:
-        return f"the shared memory of a thread block cluster is not emulated (`{name}`)"
     if translator_of(instruction.opcode) is None:
         return f"the instruction `{name}` is not known to the emulator"
     said = str(refusal)

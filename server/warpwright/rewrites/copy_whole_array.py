@@ -28,7 +28,8 @@ void run(const float *x, int n) {
 
 ## Assumes
 
-- The function allocates the array once, before, and nothing between gives the variables of its size other values.
+- The function allocates the array once, before, and nothing between gives the variables of its size other values. A row
+  of a copy by rows is as long as the distance of the rows that the call gives; a `T x[n]` of the device has n elements.
 - The memory on the host's side has as many bytes.
 
 ## Cost
@@ -57,17 +58,21 @@ goals = ("fix",)
 relies_on = ()
 
 _MOVES = re.compile(r"cudaMem(?:cpy|set)(?:Async)?")
+_ROWS = re.compile(r"cudaMem(cpy|set)2D(?:Async)?")
+_SYMBOLS = re.compile(r"cudaMemcpyToSymbol(?:Async)?")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     source = kernel.source
-    edits = [
-        TextEdit(size.start_byte, size.end_byte, source.node_text(bytes_of))
-        for call in descendants(source.root, "call_expression")
-        if (found := _sizes(source, call)) is not None
-        for size, bytes_of in [found]
-        if (overlaps(source.span(size), at) if at is not None else _counts_elements(source, size, bytes_of))
-    ]
+    edits: list[TextEdit] = []
+    for call in descendants(source.root, "call_expression"):
+        found = _sizes(source, call)
+        if found is not None:
+            size, bytes_of = found
+            if overlaps(source.span(size), at) if at is not None else _counts_elements(source, size, bytes_of):
+                edits.append(TextEdit(size.start_byte, size.end_byte, source.node_text(bytes_of)))
+        elif at is not None:
+            edits += _in_bytes(source, call, at)
     if not edits:
         return Declined(NAME, f"No copy around {kernel.name} is known to have another size than its array.")
     return Rewrite(
@@ -99,6 +104,22 @@ def _sizes(source: Source, call: Node) -> tuple[Node, Node] | None:
         for name in written_names(function)
     )
     return None if changed or _words(source, given[2]) == _words(source, bytes_of) else (given[2], bytes_of)
+
+
+def _in_bytes(source: Source, call: Node, at: Span) -> list[TextEdit]:
+    """The size at a place in bytes: of a row by the distance of rows, which counts its elements; of a symbol by itself."""
+    name = called_name(call, source)
+    given = [uncast(source, each) for each in uncommented(call.child_by_field_name("arguments"))]
+    rows, symbol = _ROWS.fullmatch(name), _SYMBOLS.fullmatch(name)
+    if in_macro(call) or (rows is None and symbol is None):
+        return []
+    places, place = (((1, 3), 4) if rows[1] == "cpy" else ((1,), 3)) if rows is not None else ((), 2)
+    if len(given) <= place or not overlaps(source.span(given[place]), at):
+        return []
+    size = given[place]
+    whole = next((given[n] for n in places if _counts_elements(source, size, given[n])), None)
+    text = source.node_text(whole) if whole is not None else f"sizeof({source.node_text(given[0])})"
+    return [] if rows is not None and whole is None else [TextEdit(size.start_byte, size.end_byte, text)]
 
 
 def _counts_elements(source: Source, size: Node, bytes_of: Node) -> bool:

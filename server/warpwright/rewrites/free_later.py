@@ -33,7 +33,7 @@ void run(float *host) {
 ## Assumes
 
 - The call that frees and the uses stand in one block, nothing there gives the pointer another value, and nothing leaves
-  the block between.
+  the block between. In the body of a loop that uses it again, the call moves behind the loop.
 
 ## Cost
 
@@ -52,7 +52,7 @@ from warpwright.rewrites._code import called_name, in_macro, overlaps
 from warpwright.rewrites._layout import after_statement, without_lines
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, enclosing, uncast, uncommented
+from warpwright.syntax.nodes import LOOPS, descendants, enclosing, uncast, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "free-later"
@@ -93,7 +93,7 @@ def _moved(source: Source, call: Node, at: Span | None) -> tuple[TextEdit, ...]:
     behind = [each for each in uncommented(block) if each.start_byte >= statement.end_byte]
     uses = [each for each in behind if _names(source, each, name)]
     if not uses:
-        return ()
+        return _behind_loop(source, statement, name, at)
     last = uses[-1]
     written = {
         source.node_text(each)
@@ -106,6 +106,21 @@ def _moved(source: Source, call: Node, at: Span | None) -> tuple[TextEdit, ...]:
     if name in written or leaves or not is_meant:
         return ()
     return without_lines(source, statement), after_statement(source, last, [source.node_text(statement)])
+
+
+def _behind_loop(source: Source, statement: Node, name: str, at: Span | None) -> tuple[TextEdit, ...]:
+    """Of memory that a loop's body frees and its next turn uses again: the call moves behind the loop."""
+    block = statement.parent
+    loop = block.parent if block is not None else None
+    if block is None or loop is None or loop.type not in LOOPS or at is None or not overlaps(source.span(block), at):
+        return ()
+    around = loop.parent
+    leaves = any(True for _ in descendants(block, *_LEAVES))
+    set_inside = any(source.node_text(each) == name for each in written_names(loop))
+    again = any(_names(source, each, name) for each in uncommented(block) if each.end_byte <= statement.start_byte)
+    if around is None or around.type != "compound_statement" or leaves or set_inside or not again:
+        return ()
+    return without_lines(source, statement), after_statement(source, loop, [source.node_text(statement)])
 
 
 def _names(source: Source, statement: Node, name: str) -> bool:

@@ -44,7 +44,9 @@ void run(float *out, const float *in, int n) {
 }
 ```
 
-A barrier in a loop in the branch takes the loop along, where all threads of the block run it equally often.
+A barrier in a loop in the branch takes the loop along, where all threads of the block run it equally often. Where both
+sides of an `if` begin with a barrier, one stands in front of it. A `__syncwarp()` that lanes do not come to, and a
+barrier of the grid that threads do not come to, move in the same way.
 
 ## Assumes
 
@@ -69,24 +71,30 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.model import Barrier, Kernel
+from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body_of, in_macro, names, overlaps
+from warpwright.rewrites._alike import require_alike_around
+from warpwright.rewrites._code import NoMatchError, body_of, in_macro, names, overlaps, squeezed
 from warpwright.rewrites._interleaved import is_barrier
-from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
+from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of, reindented, without_lines
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import targets
-from warpwright.rewrites._uniform import is_even_loop, is_uniform
+from warpwright.rewrites._uniform import is_even_loop
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import BREAKABLE, ancestors, declared_name, descendants, enclosing, node_at
+from warpwright.syntax.nodes import BREAKABLE, declared_name, descendants, enclosing, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "move-barrier-out-of-branch"
 title = "Move the barrier out of the branch"
 goals = ("fix",)
 relies_on = ()
+
+_WAITS = re.compile(
+    r"__syncwarp\((?:0[xX][fF]{8}[uU]?)?\);|(?:\w+|(?:\w+::)*this_grid\(\))\.sync\(\);|\w+::sync\(\w+\);"
+)
+_CHANGES = ("call_expression", "assignment_expression", "update_expression")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,72 +119,117 @@ class _Branch:
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body_of(kernel)
     reason = "No barrier here is known to stand in a branch that part of a block does not take."
-    for barrier in kernel.barriers:
-        if not barrier.divergent or barrier.condition is None or (at is not None and not overlaps(barrier.span, at)):
+    parted = [(each.span, each.condition) for each in kernel.barriers if each.divergent and each.condition is not None]
+    parted += [(each.span, None) for each in kernel.missed_waits if not each.wanted and each.threads[1] is not None]
+    for span, condition in parted:
+        if at is not None and not overlaps(span, at):
             continue
         try:
-            return _rewrite(kernel, block, _branch(kernel, block, barrier))
+            return _moved(kernel, block, span, condition)
         except NoMatchError as mismatch:
             reason = str(mismatch)
     return Declined(NAME, reason)
 
 
-def _branch(kernel: Kernel, block: Node, barrier: Barrier) -> _Branch:
-    source, condition = kernel.source, barrier.condition
+def _moved(kernel: Kernel, block: Node, span: Span, condition: Span | None) -> Rewrite:
+    """A barrier moved out of the `if` of its condition, of the next one around it where no condition is known."""
+    source = kernel.source
+    call = node_at(source.root, span.start, span.end) if span.source is source else None
+    statement = enclosing(call, "expression_statement") if call is not None else None
+    if call is None or statement is None or in_macro(call):
+        raise NoMatchError("The barrier is no statement of the kernel's own.")
+    if condition is None and not _WAITS.fullmatch(squeezed(source.node_code(statement))):
+        raise NoMatchError("What waits there does more than wait.")
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
-    if condition is None or condition.source is not source or barrier.span.source is not source:
+    branch = enclosing(statement, "if_statement")
+    if branch is not None and (condition is None or _holds_span(branch, condition)):
+        whole = _whole(kernel, block, branch, statement)
+        if whole is not None:
+            return whole
+    return _rewrite(kernel, _branch(kernel, block, statement, condition))
+
+
+def _whole(kernel: Kernel, block: Node, branch: Node, statement: Node) -> Rewrite | None:
+    """The branch is nothing but the barrier, or both its sides begin with the barrier and have no other."""
+    source, wait = kernel.source, kernel.source.node_text(statement)
+    test, taken = branch.child_by_field_name("condition"), branch.child_by_field_name("consequence")
+    other = branch.child_by_field_name("alternative")
+    if test is None or taken is None or any(True for _ in descendants(test, *_CHANGES)):
+        return None
+    if other is None:
+        if taken != statement and uncommented(taken) != [statement]:
+            return None
+        require_alike_around(kernel, block, branch)
+        return _with(source, (TextEdit(branch.start_byte, branch.end_byte, wait),), source.node_text(test))
+    sides = [taken, *(each for each in other.named_children if each.type == "compound_statement")]
+    if len(sides) != 2 or any(side.type != "compound_statement" for side in sides):
+        return None
+    first = [next(iter(uncommented(side)), None) for side in sides]
+    waits = [each for each in descendants(branch, "expression_statement") if is_barrier(each, source)]
+    if not all(each is not None and source.node_text(each) == wait for each in first) or len(waits) > 2:
+        return None
+    require_alike_around(kernel, block, branch)
+    gone = tuple(without_lines(source, each) for each in first if each is not None)
+    return _with(source, (before_statement(source, branch, [wait]), *gone), source.node_text(test))
+
+
+def _with(source: Source, edits: tuple[TextEdit, ...], test: str) -> Rewrite:
+    return Rewrite(
+        rewrite=NAME,
+        title=title,
+        source=source,
+        edits=edits,
+        explanation=(
+            f"A barrier waits for all that take part in it, and `{test}` keeps some of them away from it, which is "
+            "undefined behaviour. It stands outside of the branch now, where all come."
+        ),
+    )
+
+
+def _branch(kernel: Kernel, block: Node, statement: Node, condition: Span | None) -> _Branch:
+    source = kernel.source
+    if condition is not None and condition.source is not source:
         raise NoMatchError("The barrier or its condition is in another file.")
-    test = node_at(source.root, condition.start, condition.end)
-    call = node_at(source.root, barrier.span.start, barrier.span.end)
+    test = node_at(source.root, condition.start, condition.end) if condition is not None else statement
     node = enclosing(test, "if_statement") if test is not None else None
-    if test is None or call is None or node is None or in_macro(call) or in_macro(test):
-        raise NoMatchError(f"The condition `{condition.text}` is not that of an `if` around the barrier.")
-    clause, braces = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
+    clause = node.child_by_field_name("condition") if node is not None else None
     value = clause.child_by_field_name("value") if clause is not None else None
-    if value is None or not value.start_byte <= test.start_byte < value.end_byte:
-        raise NoMatchError(f"The condition `{condition.text}` is not that of an `if` around the barrier.")
-    if braces is None or braces.type != "compound_statement" or not _holds(braces, call):
+    is_its = condition is None or (value is not None and _holds_span(value, condition))
+    if test is None or node is None or value is None or in_macro(test) or not is_its:
+        what = f"The condition `{condition.text}`" if condition is not None else "What is around it"
+        raise NoMatchError(f"{what} is not that of an `if` around the barrier.")
+    braces = node.child_by_field_name("consequence")
+    if braces is None or braces.type != "compound_statement" or not _holds(braces, statement):
         raise NoMatchError(f"The barrier does not stand in the braces of the `if` at line {line_of(source, node)}.")
     if node.child_by_field_name("alternative") is not None:
         raise NoMatchError(f"The `if` at line {line_of(source, node)} has an `else`, whose threads do something else.")
     if node.parent is None or node.parent.type != "compound_statement":
         raise NoMatchError(f"The `if` at line {line_of(source, node)} is the body of another statement without braces.")
-    _require_alike_around(kernel, block, node)
+    require_alike_around(kernel, block, node)
     for jump in descendants(node, "return_statement", "break_statement", "continue_statement"):
         around = enclosing(jump, *BREAKABLE)
         if jump.type == "return_statement" or around is None or not _holds(node, around):
             raise NoMatchError(f"Threads may leave the branch at line {line_of(source, jump)}, before a barrier.")
-    return _Branch(node, braces, value, tuple(_pieces(kernel, braces)))
+    return _Branch(node, braces, value, tuple(_pieces(kernel, braces, source.node_text(statement))))
+
+
+def _holds_span(outer: Node, inner: Span) -> bool:
+    return outer.start_byte <= inner.start and inner.end <= outer.end_byte
 
 
 def _holds(outer: Node, inner: Node) -> bool:
     return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
-def _require_alike_around(kernel: Kernel, block: Node, node: Node) -> None:
-    """All threads of a block come to the branch equally often."""
-    source, variables = kernel.source, locals_of(kernel)
-    for around in ancestors(node):
-        if around == block:
-            return
-        if around.type == "compound_statement":
-            continue
-        clause = around.child_by_field_name("condition")
-        value = clause.child_by_field_name("value") if clause is not None and around.type == "if_statement" else None
-        alike = value is not None and is_uniform(kernel, variables, value)
-        if not alike and not (around.type == "for_statement" and is_even_loop(kernel, around)):
-            raise NoMatchError(
-                f"What stands at line {line_of(source, around)} around the branch may part the block as well."
-            )
-
-
-def _pieces(kernel: Kernel, braces: Node) -> list[_Piece]:
+def _pieces(kernel: Kernel, braces: Node, wait: str) -> list[_Piece]:
+    """What braces hold; the barriers there are those of the block, and the statements that read as `wait`."""
     source = kernel.source
     found: list[_Piece] = []
     plain: list[Node] = []
     for child in braces.named_children:
-        inside = [n for n in descendants(child, "expression_statement") if is_barrier(n, source)]
+        statements = descendants(child, "expression_statement")
+        inside = [n for n in statements if is_barrier(n, source) or source.node_text(n) == wait]
         if not inside:
             behind = found and found[-1].is_barrier and not plain and child.type == "comment"
             if behind and line_of(source, child) == line_of(source, found[-1].nodes[0]):
@@ -200,14 +253,14 @@ def _pieces(kernel: Kernel, braces: Node) -> list[_Piece]:
                 f"What stands at line {line_of(source, child)} around a barrier may be done unequally often by the "
                 "threads of a block."
             )
-        found.append(_Piece((child,), inner=tuple(_pieces(kernel, inner))))
+        found.append(_Piece((child,), inner=tuple(_pieces(kernel, inner, wait))))
     if plain:
         found.append(_Piece(tuple(plain)))
     return found
 
 
-def _rewrite(kernel: Kernel, block: Node, branch: _Branch) -> Rewrite:
-    source, unit = kernel.source, indent_unit(kernel.source, block)
+def _rewrite(kernel: Kernel, branch: _Branch) -> Rewrite:
+    source, unit = kernel.source, indent_unit(kernel.source, body_of(kernel))
     indent = source.line_indent(branch.node.start_byte)
     head = source.text(branch.node.start_byte, branch.braces.start_byte + 1)
     lines: list[str] = []

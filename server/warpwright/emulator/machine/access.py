@@ -13,6 +13,7 @@ from warpwright.emulator.machine.faults import FoundFault, KernelFaultError, thr
 from warpwright.emulator.machine.group import WARP, Array, Group, Layout, taken
 from warpwright.emulator.machine.memory import (
     ALLOCATED,
+    BLOCK_WINDOW,
     GLOBAL_WINDOW,
     LOCAL_WINDOW,
     READY,
@@ -30,6 +31,7 @@ from warpwright.facts.profile import FaultKind, Thread
 
 if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
+    from warpwright.emulator.machine.clusters import Clusters
     from warpwright.emulator.machine.warpgroup import Warpgroups
 
 _Located = tuple[Stretch, Array, Allocation | None]
@@ -56,6 +58,7 @@ class Access:
         self.races = Races(prepared.watch, layout, first_block, self.shared)
         self.local = Stretch(layout.lanes * self.local_stride, ALLOCATED)
         self.warpgroups: Warpgroups | None = None
+        self.clusters: Clusters | None = None
 
     # What translated code asks for
 
@@ -292,12 +295,18 @@ class Access:
             text = f"{size} bytes at an address that is not a multiple of {size}"
             raise KernelFaultError(self._fault(FaultKind.MISALIGNED, step, group, at, space, address, text))
         if space == "shared":
+            block = group.block
+            if self.clusters is not None and high >= BLOCK_WINDOW:
+                block = self.clusters.block_of(group, place)
+                self._need_block(step, group, block, place, address)
+                place = place % BLOCK_WINDOW
+                low, high = int(place.min()), int(place.max())
             if low < 0 or high + size > self.prepared.shared_bytes:
                 at = int(np.argmax((place < 0) | (place + size > self.prepared.shared_bytes))) if place.ndim else 0
                 text = f"outside the block's {self.prepared.shared_bytes:,} bytes of shared memory"
                 raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
             if self.layout.blocks > 1:
-                place = place + group.block * self.shared_stride
+                place = place + block * self.shared_stride
             return self.shared, place, None
         if space == "local":
             if low < 0 or high + size > self.local_stride:
@@ -325,6 +334,22 @@ class Access:
                 fault = replace(fault, array=holder.name, offset=where - holder.start)
             raise KernelFaultError(fault)
         return self.memory, place, None
+
+    def shared_index(self, step: int, group: Group, space: str, address: Array, size: int) -> Array:
+        """Where in the shared memory of the batch the addresses lie, which may be generic ones."""
+        if space == "generic":
+            address = address - np.uint64(SHARED_WINDOW)
+        return self._locate(step, group, "shared", address, size)[1]
+
+    def _need_block(self, step: int, group: Group, block: Array, place: Array, address: Array) -> None:
+        """Raises KernelFaultError for an address of shared memory of a block that its cluster does not have."""
+        assert self.clusters is not None
+        span = self.clusters.blocks
+        stray = (block // span != group.block // span) | (place >> 32 != 0)
+        if stray.any():
+            text = f"in the shared memory of a block that the cluster of {span} does not have"
+            at = int(np.argmax(stray))
+            raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, "shared", address, text))
 
     def _need_written(
         self,
@@ -407,7 +432,7 @@ class Access:
         own = int(address[at] if address.ndim else address) + past
         array, offset = None, None
         if space == "shared":
-            array, offset = self.prepared.shared_place(own)
+            array, offset = self.prepared.shared_place(own % BLOCK_WINDOW)
         elif space != "local":
             array, offset = self.memory.place(own - GLOBAL_WINDOW)
         return FoundFault(kind, step, text, self.thread(group, at), own, count, space=space, array=array, offset=offset)

@@ -10,10 +10,12 @@ import numpy as np
 from warpwright.emulator.flow import Goto
 from warpwright.emulator.machine.access import Access
 from warpwright.emulator.machine.barriers import Barriers
+from warpwright.emulator.machine.clusters import Clusters
 from warpwright.emulator.machine.copies import Copies
 from warpwright.emulator.machine.faults import FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group, Layout, layout_of
 from warpwright.emulator.machine.held import Held
+from warpwright.emulator.machine.mbarriers import Mbarriers
 from warpwright.emulator.machine.special import special_register
 from warpwright.emulator.machine.warpgroup import Warpgroups
 from warpwright.facts.profile import FaultKind
@@ -43,6 +45,9 @@ class Batch(Access):
         self._order: list[tuple[float, int]] = []
         self._special: dict[str, Array] = {}
         self.copies = Copies(self)
+        self.mbarriers = Mbarriers(self)
+        cluster = prepared.program.cluster
+        self.clusters = Clusters(self, cluster) if cluster else None
         has_products = any(each.opcode == "wgmma" for each in self.program.steps)
         self.warpgroups = Warpgroups(self) if has_products else None
         self.send(Goto(0, 0.0), self.everyone)
@@ -81,10 +86,14 @@ class Batch(Access):
                 if {n: g.size for n, g in self.held.spinning.items()} == {n: g.size for n, g in spinning.items()}:
                     return False
                 continue
-            if not self.held.meeting:
+            if self.held.meeting:
+                self._execute(*self.held.take_stranded())
+            elif not self.mbarriers.give_up():
                 break
-            self._execute(*self.held.take_stranded())
         self.barriers.finish()
+        self.mbarriers.finish()
+        if self.clusters is not None:
+            self.clusters.finish()
         return True
 
     def _run_pending(self) -> None:
@@ -103,10 +112,12 @@ class Batch(Access):
         """Count changes from here on."""
         self.memory.is_watched = self.shared.is_watched = self.local.is_watched = True
 
-    def changes(self) -> tuple[int, ...]:
+    def changes(self, *, with_time: bool = True) -> tuple[int, ...]:
         """Another one wherever something has changed that lanes see of each other, of time or of what they did."""
         counts = self.memory.changes, self.shared.changes, self.local.changes, self.barriers.changes
-        return (*counts, self._looks_at_clock, self.copies.started, len(self.prepared.printed))
+        looks = self._looks_at_clock if with_time else 0
+        met = self.mbarriers.changes + (self.clusters.changes if self.clusters is not None else 0)
+        return (*counts, looks, met, self.copies.started, len(self.prepared.printed))
 
     def _execute(self, number: int, group: Group) -> None:
         prepared = self.prepared
@@ -135,7 +146,7 @@ class Batch(Access):
             if block.next is not None:
                 self.send(block.next, group)
             else:
-                self.barriers.exit(group)
+                self._exit(group)
             return
         step = self.program.last_steps[number]
         assert step is not None
@@ -152,7 +163,7 @@ class Batch(Access):
                 if gone.size and stay.size:
                     self.tallies.diverge(step, gone, stay, group)
                 if gone.size:
-                    self.barriers.exit(gone)
+                    self._exit(gone)
                 if block.next is not None:
                     self.send(block.next, stay)
             case "trap":
@@ -161,6 +172,13 @@ class Batch(Access):
                     raise KernelFaultError(FoundFault(FaultKind.TRAP, step, "a trap", self.thread(gone, 0)))
                 if block.next is not None:
                     self.send(block.next, stay)
+            case "mbarrier":
+                self._ask(step, group, outcome, block.next)
+            case "barrier" if "cluster" in last.modifiers:
+                here, past = self._split(group, outcome)
+                assert block.next is not None and self.clusters is not None
+                self.clusters.wait(step, here, block.next)
+                self.send(block.next, past)
             case "brx":
                 self._jump(step, group, outcome, block.taken, block.next)
             case _:
@@ -170,6 +188,22 @@ class Batch(Access):
                 numbers = tuple(_among(mask, each) for each in numbers)
                 self._arrive(step, here, numbers, _among(mask, vote), block.next)
                 self.send(block.next, past)
+
+    def _exit(self, group: Group) -> None:
+        self.barriers.exit(group)
+        if self.clusters is not None:
+            self.clusters.exit(group)
+
+    def _ask(self, step: int, group: Group, outcome: Any, then: Goto | None) -> None:
+        """Let lanes ask whether a phase of an mbarrier has ended."""
+        mask, space, address, phase = outcome
+        here, past = self._split(group, mask)
+        assert then is not None
+        if here.size:
+            address, phase = _among(mask, address), _among(mask, phase)
+            is_parity = "parity" in self.program.steps[step].modifiers
+            self.mbarriers.ask(step, here, space, address, phase, is_parity, then)
+        self.send(then, past)
 
     def _arrive(self, step: int, group: Group, numbers: tuple[Array, ...], vote: Array | None, then: Goto) -> None:
         """Let lanes come to a barrier, each to the one that it names."""

@@ -61,6 +61,10 @@ def is_fence(instruction: Instruction) -> bool:
     kinds = set(instruction.modifiers)
     if instruction.opcode in {"fence", "membar"}:
         return not kinds & {"cta", "proxy"}
+    if instruction.opcode == "mbarrier":
+        return bool(kinds & {"arrive", "arrive_drop"})
+    if instruction.opcode == "cp":
+        return "mbarrier" in kinds
     return instruction.opcode in {"atom", "red", "st"} and bool(kinds & {"release", "acq_rel"})
 
 

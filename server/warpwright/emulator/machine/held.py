@@ -144,7 +144,11 @@ class Held:
         for number, group in self.meeting.items():
             if lane in group.lanes:
                 return self.batch.program.block_steps[number][0]
-        return self.batch.barriers.step_of(lane)
+        for barriers in (self.batch.barriers, self.batch.mbarriers, self.batch.clusters):
+            step = barriers.step_of(lane) if barriers is not None else None
+            if step is not None:
+                return step
+        return None
 
     # Lanes that wait for memory
 

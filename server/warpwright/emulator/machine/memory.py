@@ -19,6 +19,9 @@ GLOBAL_WINDOW = 1 << 44
 SHARED_WINDOW = 1 << 40
 LOCAL_WINDOW = 1 << 41
 WINDOW_BYTES = 1 << 32
+BLOCK_WINDOW = 1 << 24
+"""Of the window of shared memory the first so many bytes are a block's own; behind them lies that of each block of its
+cluster, by its rank."""
 ALIGNMENT = 256
 GAP = 4096
 """Bytes between two arrays that belong to none."""

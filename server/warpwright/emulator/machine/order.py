@@ -10,7 +10,9 @@ own text). An earlier access of another thread came before this one if
   since Volta (CUDA C++ Programming Guide, "Independent Thread Scheduling"), or
 - its thread, or one that met it at a barrier or in its warp, has run a fence since, and this thread's block has since
   read something by an atomic or a strong load: the last-block pattern, a barrier of the grid, or
-- both are of one block, its thread has run a fence since, and this thread's warp has since read something so: a lock.
+- both are of one block, its thread has run a fence since, and this thread's warp has since read something so (a lock)
+  or found a phase of an mbarrier at an end: to arrive there is a fence, or
+- both are of one cluster, and it is older than this thread's last barrier of the cluster (`cluster_floor`).
 
 Where that is not certain it is taken as ordered: of a program without a race nothing is said. So a barrier of some of a
 block's threads orders, for those, what any thread of the block did before.
@@ -95,15 +97,17 @@ class Fences:
 class Order:
     """The times of one batch's lanes. `floor` and `seen` are one number while all lanes have the same."""
 
-    def __init__(self, clock: Clock, fences: Fences | None, layout: Layout, first_block: int) -> None:
+    def __init__(self, clock: Clock, fences: Fences | None, layout: Layout, first_block: int, cluster: int) -> None:
         self.clock = clock
         self.fences = fences
         self.layout = layout
         self.first_block = first_block
+        self.cluster = max(1, cluster)
         self.first_thread = first_block * layout.threads
         self._identity: Array = (layout.every + self.first_thread).astype(np.uint64) << np.uint64(THREAD_AT)
         self._acquired: Array = np.zeros(layout.blocks * layout.warps_per_block, dtype=np.uint64)  # of each warp
         self._everyone_at(clock.tick())
+        self.cluster_floor = self.floor
 
     def _everyone_at(self, time: np.uint64) -> None:
         self.stamps: Array = self._identity | time
@@ -134,6 +138,22 @@ class Order:
         self.seen = self._spread(self.seen)
         self.seen[group.at] = time
 
+    def meet_in_clusters(self, group: Group) -> None:
+        """Threads met at the barrier of their cluster."""
+        self.meet([group], False)
+        self.cluster_floor = self._spread(self.cluster_floor)
+        self.cluster_floor[group.lanes] = taken(self.floor, group.lanes)
+
+    def learn(self, group: Group, floors: Array) -> None:
+        """Lanes found that others have arrived, and know what those knew: of the block what is older than `floors`."""
+        self.floor = self._spread(self.floor)
+        self.floor[group.lanes] = np.maximum(self.floor[group.lanes], floors)
+        self._acquired[group.warp] = self.clock.now
+
+    def checked_from(self, group: Group) -> Array:
+        """The time before which nothing in shared memory is unordered with what these lanes do."""
+        return group.pick(self.floor if self.cluster == 1 else self.cluster_floor)
+
     def fence(self, group: Group) -> None:
         """Lanes ran a fence whose scope is the device: it covers what they did and what they know of their block."""
         if self.fences is None:
@@ -156,12 +176,15 @@ class Order:
         """Whether accesses stamped `old` are unordered with one that each lane makes now, and are of its own warp."""
         threads = self.layout.threads
         there = thread_number(old) - self.first_thread
-        is_block = (there >= 0) & (there < self.layout.lanes)
-        there = np.where(is_block, there, 0)
-        is_block &= there // threads == lanes // threads
+        in_batch = (there >= 0) & (there < self.layout.lanes)
+        there = np.where(in_batch, there, 0)
+        is_block = in_batch & (there // threads == lanes // threads)
         is_warp = is_block & (there % threads // WARP == lanes % threads // WARP)
         ordered = is_block & (old < taken(self.floor, lanes))
         ordered |= is_warp & ((old < taken(self.seen, lanes)) | (there == lanes))
+        if self.cluster > 1:
+            span = threads * self.cluster
+            ordered |= in_batch & (there // span == lanes // span) & (old < taken(self.cluster_floor, lanes))
         if self.fences is not None and not ordered.all():
             ordered |= ~is_block & self.fences.ordered(old, lanes // threads + self.first_block)
             known = self._acquired[self.layout.warp_of[lanes]]

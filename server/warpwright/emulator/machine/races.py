@@ -130,7 +130,7 @@ class Races:
         self.layout = layout
         self.first_block = first_block
         self.stretch = shared
-        self.order = Order(watch.clock, watch.fences, layout, first_block)
+        self.order = Order(watch.clock, watch.fences, layout, first_block, watch.prepared.program.cluster)
         self.shared = Shadow(shared.size, watch.shared_shift) if watch.has_shared else None
 
     def shadow(self, space: str) -> Shadow | None:
@@ -170,7 +170,7 @@ class Races:
         read of another warp still: of two warps more can be said than of one."""
         if shadow.has_other:
             kept = shadow.other.take(cell)
-            floor = taken(group.pick(self.order.floor), places) if shadow is self.shared else np.uint64(1)
+            floor = taken(self.order.checked_from(group), places) if shadow is self.shared else np.uint64(1)
             better = (kept >= floor) & (_warp(kept) != _warp(own)) & (_warp(before) == _warp(own))
             if better.any():
                 cell, before = cell[~better], before[~better]
@@ -244,7 +244,7 @@ class Races:
 
     def _suspects(self, shadow: Shadow, group: Group, stamps: Array, own: Array) -> Array | None:
         """The places in the group where an earlier access of another thread may be unordered with this one."""
-        late = stamps >= group.pick(self.order.floor) if shadow is self.shared else stamps != 0
+        late = stamps >= self.order.checked_from(group) if shadow is self.shared else stamps != 0
         if not late.any():
             return None
         late &= (stamps ^ own) & THREAD != 0
@@ -320,7 +320,7 @@ class Races:
         stretch = self.stretch if shadow is self.shared else prepared.memory
         values = values_at(prepared.program.steps[step], stretch, byte, stored, int(place))
         if shadow is self.shared:
-            byte -= lane // self.layout.threads * prepared.shared_stride
+            byte %= prepared.shared_stride
             space, address, holder = "shared", byte, prepared.shared_place(byte)
         else:
             space, address, holder = "global", GLOBAL_WINDOW + byte, prepared.memory.place(byte)
@@ -346,7 +346,7 @@ class Races:
         if watch.was_read[number] or number in watch.unread or number == MOST_ACCESSES:
             return
         lane = int(group.lanes[0])
-        byte = int(index[0] if index.ndim else index) - lane // self.layout.threads * watch.prepared.shared_stride
+        byte = int(index[0] if index.ndim else index) % watch.prepared.shared_stride
         thread = thread_of(self.first_block * self.layout.threads + lane, watch.prepared.grid, watch.prepared.block)
         array, offset = watch.prepared.shared_place(byte)
         watch.unread[number] = FoundFault(

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 MULTIPROCESSORS = 132
 """What `%nsmid` says; an H200 has as many."""
 
+OF_CLUSTERS = frozenset({
+    *(f"%{stem}.{axis}" for stem in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid") for axis in "xyz"),
+    "%cluster_ctarank", "%cluster_nctarank", "%is_explicit_cluster",
+})  # fmt: skip
+"""Those of a kernel that says how many blocks its clusters have."""
+
 CLOCKS = frozenset({"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"})
 SPECIAL_REGISTERS = CLOCKS | {
     *(f"%{stem}.{axis}" for stem in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
@@ -34,6 +40,8 @@ def special_register(name: str, batch: Batch) -> Array | None:
     if name in CLOCKS:
         return None
     prepared, layout = batch.prepared, batch.layout
+    if name in OF_CLUSTERS:
+        return _of_cluster(name, batch)
     stem, _, axis = name.partition(".")
     if axis:
         place = "xyz".index(axis)
@@ -71,6 +79,26 @@ def special_register(name: str, batch: Batch) -> Array | None:
         "%envreg2": prepared.symbols[GRID_BARRIER] & 0xFFFFFFFF,
     }
     return np.uint64(0) if name == "%gridid" else np.uint32(numbers[name])
+
+
+def _of_cluster(name: str, batch: Batch) -> Array:
+    """Clusters are rows of blocks along x."""
+    blocks, (x, y, z) = batch.prepared.program.cluster, batch.prepared.grid
+    stem, _, axis = name.partition(".")
+    place = "xyz".index(axis or "x")
+    rank = ((batch.layout.block_of + batch.first_block) % blocks).astype(np.uint32)
+    if stem == "%clusterid":
+        number = _coordinate(batch.layout.block_of + batch.first_block, batch.prepared.grid, place)
+        return number // np.uint32(blocks) if place == 0 else number
+    if stem in {"%cluster_ctaid", "%cluster_ctarank"}:
+        return rank if place == 0 else np.uint32(0)
+    numbers = {
+        "%nclusterid": (x // blocks, y, z)[place],
+        "%cluster_nctaid": blocks if place == 0 else 1,
+        "%cluster_nctarank": blocks,
+        "%is_explicit_cluster": 1,
+    }
+    return np.uint32(numbers[stem])
 
 
 def _coordinate(numbers: Array, shape: tuple[int, int, int], place: int) -> Array:

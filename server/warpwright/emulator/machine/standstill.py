@@ -45,7 +45,10 @@ def _deadlock(prepared: Prepared, batches: Sequence[Batch], not_started: int) ->
     """Who waits for what, of one of those that wait."""
     circling = sum(group.size for batch in batches for group in batch.held.spinning.values())
     meeting = [(step, batch, group) for batch in batches for step, group in batch.held.meetings()]
-    meeting += [(entry.step, batch, entry.group) for batch in batches for entry in batch.barriers.entries()]
+    for batch in batches:
+        standing = [*batch.barriers.entries(), *batch.mbarriers.waiting]
+        standing += batch.clusters.waiting if batch.clusters is not None else []
+        meeting += [(entry.step, batch, entry.group) for entry in standing]
     at_barriers = sum(group.size for _, _, group in meeting)
     text = f"{circling:,} thread{'s go' if circling != 1 else ' goes'} round such a loop"
     text += f", {at_barriers:,} wait{'s' if at_barriers == 1 else ''} at a barrier" if at_barriers else ""

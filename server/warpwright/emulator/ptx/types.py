@@ -23,3 +23,12 @@ def bytes_per_lane(instruction: Instruction) -> int:
     16
     """
     return vector_length(instruction) * TYPE_BYTES.get(instruction.modifiers[-1], 0)
+
+
+_SPACES = {"global", "shared", "local", "const", "param"}
+
+
+def space_of(i: Instruction) -> str:
+    """The state space that an instruction names; "generic" for none."""
+    named = next((m.split("::")[0] for m in i.modifiers if m.split("::")[0] in _SPACES), "generic")
+    return "const" if named == "param" else named

@@ -10,7 +10,7 @@ from warpwright.emulator.ptx.types import TYPE_BYTES
 
 _ROUNDING = "rn rz rm rp"
 _COMPARE = "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan and or xor ftz"
-_SPACES = "global shared shared::cta local const param param::entry param::func"
+_SPACES = "global shared shared::cta shared::cluster local const param param::entry param::func"
 _ORDER = "weak volatile relaxed acquire release acq_rel sc mmio cta cluster gpu sys"
 _CACHE = "ca cg cs lu cv wb wt nc unified"
 _HINTS = ("L1::", "L2::")
@@ -25,7 +25,7 @@ _FORMS: dict[str, str] = {
     "applypriority": "global",
     "atom": f"{_SPACES} {_ORDER} add min max and or xor exch cas inc dec noftz v2 v4 v8",
     "bar": "sync arrive red warp aligned cta and or popc",
-    "barrier": "sync arrive red aligned cta and or popc",
+    "barrier": "sync arrive wait red aligned cta cluster acquire release relaxed and or popc",
     "bfe": "",
     "bfi": "",
     "bfind": "shiftamt",
@@ -41,9 +41,10 @@ _FORMS: dict[str, str] = {
     "dp2a": "lo hi",
     "dp4a": "",
     "ex2": _APPROXIMATE,
-    "fence": f"{_ORDER} proxy alias async global {_SPACES}",
+    "fence": f"{_ORDER} proxy alias async mbarrier_init {_SPACES}",
     "fma": f"ftz sat relu {_ROUNDING}",
     "fns": "",
+    "getctarank": "shared::cluster",
     "isspacep": _SPACES,
     "ld": f"{_SPACES} {_ORDER} {_CACHE} v2 v4 v8",
     "ldu": f"{_SPACES} v2 v4",
@@ -54,6 +55,11 @@ _FORMS: dict[str, str] = {
     "madc": "hi lo cc",
     "match": "any all sync",
     "max": "ftz NaN xorsign abs relu",
+    "mapa": "shared::cluster",
+    "mbarrier": (
+        "init inval arrive arrive_drop expect_tx complete_tx try_wait test_wait parity acquire release relaxed cta "
+        "cluster shared shared::cta shared::cluster"
+    ),
     "membar": "cta gl sys proxy alias",
     "min": "ftz NaN xorsign abs relu",
     "mov": "",

@@ -7,7 +7,9 @@ import re
 from warpwright.emulator.machine import matrix
 from warpwright.emulator.numerics.matrix import BITS, Shape, fragment
 from warpwright.emulator.ptx.model import Immediate, Instruction, Operand
-from warpwright.emulator.translate.memory import address_of, parts_of, space_of
+from warpwright.emulator.ptx.types import space_of
+from warpwright.emulator.translate.mbarrier import arrive_when_copied
+from warpwright.emulator.translate.memory import parts_of
 from warpwright.emulator.translate.registry import UnsupportedError, translates
 from warpwright.emulator.translate.writer import Writer
 
@@ -30,7 +32,7 @@ def load_matrices(w: Writer, i: Instruction) -> None:
     if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16" or w.mask is not None:
         raise UnsupportedError(f"{i.name} is not emulated")
     targets = parts_of(i.operands[0])
-    base = address_of(w, i.operands[1])
+    base = w.address(i.operands[1])
     name = w.names.object("load_matrices", matrix.load_matrices)
     arguments = f"m, {w.step}, g, 'shared', {base}, {len(targets)}, {'trans' in i.modifiers}"
     found = w.local(f"{name}({arguments})")
@@ -43,7 +45,7 @@ def store_matrices(w: Writer, i: Instruction) -> None:
     if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16" or w.mask is not None:
         raise UnsupportedError(f"{i.name} is not emulated")
     values = _tuple([w.value(item, "u4") for item in parts_of(i.operands[1])])
-    base = address_of(w, i.operands[0])
+    base = w.address(i.operands[0])
     name = w.names.object("store_matrices", matrix.store_matrices)
     w.emit(f"{name}(m, {w.step}, g, 'shared', {base}, {values}, {'trans' in i.modifiers})")
 
@@ -100,7 +102,7 @@ def _fragment_form(i: Instruction, registers: int) -> tuple[str, int, int, int]:
 def _addresses(w: Writer, i: Instruction, operand: Operand, stride: Operand | None, slots: int, size: int) -> str:
     name, shape = i.modifiers[1], _shape(i)
     by_row = "row" in i.modifiers
-    base = address_of(w, operand)
+    base = w.address(operand)
     if stride is None:
         rows, columns = fragment(name, Shape(*shape))
         step = w.constant("u4", columns if by_row else rows)
@@ -145,8 +147,11 @@ def _store_fragment(w: Writer, i: Instruction) -> None:
 def copy(w: Writer, i: Instruction) -> None:
     """`cp.async.ca.shared.global [to], [from], size{, read}{, policy}` and its commits and waits."""
     kinds = set(i.modifiers)
-    if "async" not in kinds or kinds & {"bulk", "mbarrier", "reduce"}:
+    if "async" not in kinds or kinds & {"bulk", "reduce"}:
         raise UnsupportedError(f"{i.name} is not emulated")
+    if "mbarrier" in kinds:
+        arrive_when_copied(w, i)
+        return
     if "commit_group" in kinds:
         w.emit(f"m.copies.commit(g, {w.mask})")
     elif "wait_all" in kinds:
@@ -161,5 +166,5 @@ def copy(w: Writer, i: Instruction) -> None:
         read = w.constant("u4", int(size.value))
         if rest and "L2::cache_hint" not in kinds:
             read = w.value(rest[0], "u4")
-        target, there = address_of(w, to), address_of(w, source)
+        target, there = w.address(to), w.address(source)
         w.emit(f"m.copies.start({w.step}, g, {target}, {there}, {int(size.value)}, {read}, {w.mask})")

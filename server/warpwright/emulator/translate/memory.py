@@ -4,32 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from warpwright.emulator.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
-from warpwright.emulator.ptx.types import vector_length
+from warpwright.emulator.ptx.model import Address, Instruction, Operand, Symbol, Vector
+from warpwright.emulator.ptx.types import space_of, vector_length
 from warpwright.emulator.translate.registry import UnsupportedError, translates
 from warpwright.emulator.translate.writer import Writer, kind_of, raw, width
-
-SPACES = {"global", "shared", "local", "const", "param"}
-
-
-def space_of(i: Instruction) -> str:
-    """The state space that an instruction names; "generic" for none."""
-    named = next((m.split("::")[0] for m in i.modifiers if m.split("::")[0] in SPACES), "generic")
-    return "const" if named == "param" else named
-
-
-def address_of(w: Writer, operand: Operand) -> str:
-    """The address that `[base + offset]` names."""
-    assert isinstance(operand, Address), operand
-    match operand.base:
-        case Register(name):
-            kind = w.names.kinds[name]
-            base = w.value(operand.base, kind)
-            return w.local(f"{base} + {w.constant(kind, operand.offset)}") if operand.offset else base
-        case Symbol(name, offset):
-            return w.local(f"m.symbol({name!r}, {offset + operand.offset})")
-        case Immediate(value):
-            return w.constant("u8", int(value) + operand.offset)
 
 
 def parts_of(operand: Operand) -> tuple[Operand, ...]:
@@ -48,7 +26,7 @@ def load(w: Writer, i: Instruction) -> None:
             _load_parameter(w, kind, target, source)
             return
         space = "local"
-    base = address_of(w, source)
+    base = w.address(source)
     arguments = f"{w.step}, g, {space!r}, {base}, {width(kind)}, {vector_length(i)}, {w.mask}"
     values = w.local(f"m.load({arguments})")
     for place, item in enumerate(parts_of(target)):
@@ -72,7 +50,7 @@ def store(w: Writer, i: Instruction) -> None:
     if space == "const":
         space = "local"  # a parameter that is passed to a device function
     values = ", ".join(w.value(item, kind) for item in parts_of(source))
-    base = address_of(w, target)
+    base = w.address(target)
     w.emit(f"m.store({w.step}, g, {space!r}, {base}, {width(kind)}, ({values},), {w.mask})")
 
 
@@ -95,7 +73,7 @@ def atomic(w: Writer, i: Instruction) -> None:
     assert isinstance(place, Address)
     for number in range(vector_length(i)):  # the elements of a vector are changed each by itself
         values = ", ".join(w.value(parts_of(operand)[number], kind) for operand in operands)
-        base = address_of(w, replace(place, offset=place.offset + number * width(kind)))
+        base = w.address(replace(place, offset=place.offset + number * width(kind)))
         arguments = f"{w.step}, g, {space_of(i)!r}, {base}, {kind!r}, {operation!r}, ({values},), {w.mask}"
         found = w.local(f"m.atomic({arguments})")
         if has_result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpwright.emulator.machine.group import Array
-from warpwright.emulator.machine.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from warpwright.emulator.machine.memory import BLOCK_WINDOW, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from warpwright.emulator.numerics import floats
 from warpwright.emulator.ptx.model import Instruction, Pair, Vector
 from warpwright.emulator.translate.registry import translates
@@ -59,7 +59,8 @@ def is_in_space(w: Writer, i: Instruction) -> None:
     if window is None:
         w.result(i.operands[0], "b1", f"{address} >= {w.constant('u8', LOCAL_WINDOW + WINDOW_BYTES)}")
         return
-    low, high = w.constant("u8", window), w.constant("u8", window + WINDOW_BYTES)
+    own = BLOCK_WINDOW if i.modifiers[0] in {"shared", "shared::cta"} else WINDOW_BYTES
+    low, high = w.constant("u8", window), w.constant("u8", window + own)
     w.result(i.operands[0], "b1", f"({address} >= {low}) & ({address} < {high})")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Translator = Callable[["Writer", Instruction], None]
 
-FAMILIES = ("control", "convert", "floating", "integer", "matrix", "memory", "move", "warp", "warpgroup")
+FAMILIES = ("control", "convert", "floating", "integer", "matrix", "mbarrier", "memory", "move", "warp", "warpgroup")
 _BY_OPCODE: dict[str, Translator] = {}
 
 

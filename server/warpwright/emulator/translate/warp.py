@@ -82,12 +82,16 @@ def active_mask(w: Writer, i: Instruction) -> None:
 
 @translates("bar", "barrier")
 def barrier(w: Writer, i: Instruction) -> None:
-    """`bar.warp.sync`, and `bar.arrive`, at which nobody waits; other barriers end a block."""
+    """`bar.warp.sync`, `bar.arrive` and `barrier.cluster.arrive`, at which nobody waits; others end a block."""
     kinds = set(i.modifiers)
     if "warp" in kinds:
         _meet(w, i.operands[-1])
         return
-    if "arrive" in kinds and "cluster" not in kinds:
+    if {"cluster", "arrive"} <= kinds:
+        w.need_cluster()
+        w.emit(f"m.clusters.arrive(g, {w.mask})")
+        return
+    if "arrive" in kinds:
         numbers = ", ".join(w.value(operand, "u4") for operand in i.operands)
         w.emit(f"m.arrive({w.step}, g, ({numbers},), {w.mask})")
         return

@@ -15,8 +15,9 @@ import numpy as np
 
 from warpwright.emulator.flow import Block, reads_and_writes
 from warpwright.emulator.kinds import DTYPES
-from warpwright.emulator.machine.special import SPECIAL_REGISTERS
-from warpwright.emulator.ptx.model import Immediate, Instruction, Negated, Operand, Register, Symbol
+from warpwright.emulator.machine.special import OF_CLUSTERS, SPECIAL_REGISTERS
+from warpwright.emulator.ptx.model import Address, Immediate, Instruction, Negated, Operand, Register, Symbol
+from warpwright.emulator.ptx.types import space_of
 from warpwright.emulator.translate.forms import unknown_modifier
 from warpwright.emulator.translate.registry import UnsupportedError, translator_of
 
@@ -53,6 +54,7 @@ class Names:
     numbers: Mapping[str, int]
     kinds: Mapping[str, str]
     parameters: Collection[str]
+    in_clusters: bool
     objects: dict[str, Any] = field(default_factory=lambda: {})
     _constants: dict[tuple[str, int], str] = field(default_factory=lambda: {})
 
@@ -112,6 +114,19 @@ class Writer:
                 return f"{address}.astype({self.dtype(kind)})"
         raise UnsupportedError(f"an operand {operand} is not emulated here")
 
+    def address(self, operand: Operand) -> str:
+        """The address that `[base + offset]` names."""
+        assert isinstance(operand, Address), operand
+        match operand.base:
+            case Register(name):
+                kind = self.names.kinds[name]
+                base = self.value(operand.base, kind)
+                return self.local(f"{base} + {self.constant(kind, operand.offset)}") if operand.offset else base
+            case Symbol(name, offset):
+                return self.local(f"m.symbol({name!r}, {offset + operand.offset})")
+            case Immediate(value):
+                return self.constant("u8", int(value) + operand.offset)
+
     def result(self, operand: Operand, kind: str, expression: str) -> None:
         """Write `expression`, which is of `kind`, to a register; a guarded one for its lanes only."""
         assert isinstance(operand, Register), operand
@@ -158,6 +173,11 @@ class Writer:
     def set_carry(self, local: str) -> None:
         self._carry = local
 
+    def need_cluster(self) -> None:
+        """Raises UnsupportedError where the kernel does not say how many blocks its clusters have."""
+        if not self.names.in_clusters:
+            raise UnsupportedError("a cluster whose size only the launch gives is not emulated")
+
     def is_parameter(self, symbol: str) -> bool:
         """Whether a symbol names one of the kernel's own parameters."""
         return symbol in self.names.parameters
@@ -192,7 +212,9 @@ class Writer:
         return held[kind]
 
     def _special(self, name: str, kind: str) -> str:
-        if name not in SPECIAL_REGISTERS:
+        if name in OF_CLUSTERS:
+            self.need_cluster()
+        elif name not in SPECIAL_REGISTERS:
             raise UnsupportedError(f"the special register {name} is not emulated")
         return (
             f"m.special({name!r}, g).astype({self.dtype(kind)})"
@@ -267,6 +289,12 @@ class Writer:
         match last.opcode:
             case "brx":
                 return f"({mask}, {self.value(last.operands[0], 'u4')})"
+            case "mbarrier":
+                place, asked = last.operands[1:3]
+                phase = self.value(asked, "u4" if "parity" in last.modifiers else "u8")
+                return f"({mask}, {space_of(last)!r}, {self.address(place)}, {phase})"
+            case "barrier" if "cluster" in last.modifiers:
+                self.need_cluster()
             case "bar" | "barrier":
                 numbers = [self.value(operand, "u4") for operand in self._barrier_operands(last)]
                 vote = self.value(last.operands[-1], "b1") if "red" in last.modifiers else None

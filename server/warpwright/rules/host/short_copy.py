@@ -75,7 +75,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             if len(call.arguments) < 3 or _words(source, call.arguments[2]) != elements:
                 continue
             found = _counted(source, call.arguments[2], name, f"`{name}`")
-            yield replace(found, fixes=FIXES, related=(Related(source.span(allocation), "allocated here"),))
+            yield replace(found, related=(Related(source.span(allocation), "allocated here"),))
 
 
 def _counted(source: Source, size: Node, name: str, what: str) -> Finding:
@@ -88,6 +88,7 @@ def _counted(source: Source, size: Node, name: str, what: str) -> Finding:
             "\nThe rest keeps what was there before: multiply by the size of an element."
         ),
         evidence={"pointer": name, "bytes": bytes_of},
+        fixes=FIXES,
     )
 
 
@@ -109,6 +110,7 @@ def _of_pointers(function: HostFunction, name: str) -> Iterator[Finding]:
                     "\nThe rest keeps what was there before: multiply the elements by the size of one."
                 ),
                 evidence={"pointer": name, "bytes": source.node_code(size)},
+                fixes=FIXES,
             )
 
 

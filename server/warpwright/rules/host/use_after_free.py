@@ -78,6 +78,6 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 span=source.span(use),
                 message=f"`{name}` is used {turn}after it was freed at line {freed.line}",
                 evidence={"pointer": name, "freed_line": freed.line},
-                fixes=() if again else FIXES,
+                fixes=FIXES,
                 related=(Related(freed, "freed here"),),
             )

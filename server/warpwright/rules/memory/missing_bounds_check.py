@@ -76,9 +76,10 @@ from warpwright.rules.words import launch_evidence, launch_of, launch_related, p
 severity = Severity.ERROR
 
 FIXES = (
-    Fix("add-bounds-guard", "Test the thread's number", safe=False),
+    Fix("add-bounds-guard", "Test the thread's number"),
     Fix("guard-load", "Test the load as the store is tested", safe=False),
 )
+BYTES = Fix("ask-for-bytes", "Multiply by the size of an element")
 
 _DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC: "updates"}
 
@@ -92,6 +93,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
 def _read(kernel: Kernel) -> Iterator[Finding]:
     found: set[tuple[str, int, int]] = set()
     given = {parameter.name for parameter in kernel.parameters}
+    sized = given | {array.name for array in kernel.shared_arrays if array.dynamic}
     for access in kernel.outside:
         if access.span.key in found:  # `x[i] += 1` reads and writes
             continue
@@ -102,9 +104,15 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
             message=f"Out of bounds: {_words(access)}{_supposed(access)}",
             severity=None if access.supposed is None else Severity.WARNING,
             evidence={"array": access.array, "byte": access.address, "bytes": access.size, **launch_evidence(launch)},
-            fixes=FIXES if access.array in given else (),
+            fixes=((BYTES,) if access.array in sized and _counts_elements(access) else ())
+            + (FIXES if access.array in given else ()),
             related=launch_related(launch),
         )
+
+
+def _counts_elements(access: OutOfBounds) -> bool:
+    """Whether the array has as many bytes as it should have elements."""
+    return access.bytes > 1 and access.address + access.bytes == access.size * access.bytes
 
 
 def _supposed(access: OutOfBounds) -> str:

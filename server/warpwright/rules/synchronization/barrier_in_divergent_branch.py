@@ -84,6 +84,10 @@ from warpwright.rules.words import because, code, launch_evidence, launch_of, la
 
 severity = Severity.ERROR
 
+_MOVE = Fix("move-barrier-out-of-branch", "Move the barrier out of the branch")
+_FIXES_OF_WAITS = (_MOVE, Fix("name-lanes-that-come", "Name the lanes that come"))
+_FIXES_OF_COUNTS = (Fix("count-threads-that-come", "Count the threads that come"),)
+
 _WAITS = (FaultKind.BARRIER_NOT_REACHED, FaultKind.OUTSIDE_MASK, FaultKind.DEADLOCK)
 
 
@@ -132,6 +136,7 @@ def _missed(kernel: Kernel) -> Iterator[Finding]:
                 "blocks": [list(block) for block in wait.blocks],
                 **launch_evidence(launch),
             },
+            fixes=_FIXES_OF_WAITS if absent is not None or not wait.wanted else _FIXES_OF_COUNTS,
             related=launch_related(launch),
         )
 
@@ -186,6 +191,6 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
                 "condition": condition.text,
                 "condition_line": condition.line,
             },
-            fixes=(Fix("move-barrier-out-of-branch", "Move the barrier out of the branch"),),
+            fixes=(_MOVE,),
             related=(Related(condition, "this condition splits the block"),),
         )
