@@ -41,18 +41,51 @@ def allocation_of(unit: Unit, source: Source, function: Node, name: str) -> Node
 
 
 def is_unfilled(source: Source, function: Node, name: str, allocation: Node, launch: Node) -> bool:
-    """Whether a launch is the first that is done with a local pointer's memory, and is handed it once."""
-    uses = [use.start_byte for use in _uses(source, function).get(name, ())]
+    """Whether a launch is the first that is done with a local pointer's memory, and is handed it once: by its name,
+    or in the struct whose member it is."""
+    all_uses = _uses(source, function)
+    whole = all_uses.get(name.partition(".")[0], ()) if "." in name else ()
+    plain = [use for use in whole if not _is_member(use)]
+    uses = [use.start_byte for use in (*all_uses.get(name, ()), *plain)]
     between = [at for at in uses if allocation.end_byte <= at < launch.start_byte]
     handed = [at for at in uses if launch.start_byte <= at < launch.end_byte]
     return not between and len(handed) == 1 and not source.node_code(allocation).startswith("cudaMallocManaged")
 
 
+def member_allocations(unit: Unit, source: Source, function: Node, owner: str) -> Mapping[str, Node]:
+    """The one call that gives each pointer of a local struct its memory, of a struct that is declared without a value
+    and handed over whole to launches and by value alone."""
+    uses = _uses(source, function)
+    whole = uses.get(owner, ())
+    declared = [use for use in whole if use.parent is not None and use.parent.type == "declaration"]
+    others = [use for use in whole if use not in declared and not _is_member(use)]
+    if len(declared) != 1 or any(_may_change(unit, source, use) for use in others):
+        return {}
+    found: dict[str, Node] = {}
+    for spelled, places in uses.items():
+        member = spelled.removeprefix(f"{owner}.")
+        calls = [(use, _allocates(source, use)) for use in places] if member != spelled else []
+        made = [call for _, call in calls if call is not None]
+        if len(made) == 1 and not any(call is None and _may_change(unit, source, use) for use, call in calls):
+            found[member] = made[0]
+    return found
+
+
+def is_kept(source: Source, function: Node, owner: str) -> bool:
+    """Whether a local object is only declared and asked for its members."""
+    others = [use for use in _uses(source, function).get(owner, ()) if not _is_member(use)]
+    return len(others) == 1
+
+
+def _is_member(use: Node) -> bool:
+    return use.parent is not None and use.parent.type == "field_expression"
+
+
 @lru_cache(maxsize=8)
 def _uses(source: Source, function: Node) -> Mapping[str, Sequence[Node]]:
-    """Where each name stands in a function."""
+    """Where each name stands in a function, and each member of one, as in `p.x`."""
     uses: dict[str, list[Node]] = {}
-    for use in descendants(function, "identifier"):
+    for use in descendants(function, "identifier", "field_expression"):
         uses.setdefault(source.node_code(use), []).append(use)
     return uses
 

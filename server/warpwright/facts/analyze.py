@@ -152,8 +152,8 @@ def _cached_kernel(
     supposed = _supposed_sites(sites, uneven)
     shapes = tuple(
         (
-            *(s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments),
-            *(s.arguments, s.allocated, s.members, s.is_certain),
+            *(s.launch.grid, s.launch.block, s.launch.dynamic_shared_bytes, s.launch.basis, s.template_arguments),
+            *(s.arguments, s.allocated, s.unfilled, s.members, s.memory, s.is_reached, s.is_certain),
         )
         for s in (*sites, *supposed)
     )

@@ -18,8 +18,9 @@ from tree_sitter import Node
 from warpwright.algebra.integers import integer_operation
 from warpwright.cuda.functions import function_name
 from warpwright.cuda.launch_api import addressed, configured
+from warpwright.cuda.owners import Owner, owners_in
 from warpwright.facts import ir
-from warpwright.facts.allocations import allocation_of, is_unfilled
+from warpwright.facts.allocations import allocation_of, is_kept, is_unfilled, member_allocations
 from warpwright.facts.constants import fold
 from warpwright.facts.expressions import sole_value
 from warpwright.facts.host_loops import loop_steps
@@ -38,7 +39,7 @@ from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, HostLoop, Launch
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.settled import is_settled, may_leave, sole_size
-from warpwright.facts.types import CType
+from warpwright.facts.types import CType, builtin_type
 from warpwright.facts.unit import Unit, VariableText, template_parameters
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncast, uncommented
@@ -76,6 +77,8 @@ class Triple:
 HostValue = Known | Triple | None
 Members = tuple[tuple[str, HostValue], ...]
 """What the text gives a struct's members once and for all, by their names or their places in a list."""
+MemberMemory = tuple[tuple[str, int | None, bool], ...]
+"""A struct's pointers by their names, with the bytes allocated for each, and whether nothing has used these before."""
 _LOOP_OR_FUNCTION = ("for_statement", "function_definition", "lambda_expression")
 
 
@@ -93,6 +96,7 @@ class LaunchSite:
     allocated: tuple[int | None, ...] = ()  # bytes that the host allocates for each argument, where the text says so
     unfilled: frozenset[int] = frozenset()  # the arguments whose memory nothing uses between its allocation and this
     members: tuple[Members, ...] = ()  # of the arguments that are structs
+    memory: tuple[MemberMemory, ...] = ()  # what the pointers of those lead to
 
 
 MAX_BINDINGS = 1
@@ -414,8 +418,9 @@ class HostReader:
         certain = certain and is_settled(self.unit, scope, [*uncommented(use.syntax)[:3], *passed])
         unfilled = frozenset(i for i, node in enumerate(given) if self._is_unfilled(scope, node, call))
         members = tuple(self._members(scope, node, call.start_byte) for node in given)
+        memory = tuple(self._member_memory(scope, node, call) for node in given)
         return LaunchSite(
-            name, launch, templates, tuple(values), qualifier, reached, certain, allocated, unfilled, members
+            name, launch, templates, tuple(values), qualifier, reached, certain, allocated, unfilled, members, memory
         )
 
     def _members(self, scope: HostScope, argument: Node, before: int) -> Members:
@@ -459,7 +464,34 @@ class HostReader:
         call = self.allocations[key]
         return None if call is None or call.start_byte >= before else call
 
+    def _member_memory(self, scope: HostScope, argument: Node, launch: Node) -> MemberMemory:
+        """The pointers of a struct that the function declares, and gives its memory member by member."""
+        if argument.type != "identifier" or scope.function is None:
+            return ()
+        found: list[tuple[str, int | None, bool]] = []
+        owner = scope.source.node_code(argument)
+        for member, call in member_allocations(self.unit, scope.source, scope.function, owner).items():
+            if call.start_byte < launch.start_byte:
+                unfilled = is_unfilled(scope.source, scope.function, f"{owner}.{member}", call, launch)
+                found.append((member, self._bytes_of(scope, call), unfilled))
+        return tuple(found)
+
+    def _owner(self, scope: HostScope, argument: Node, before: int) -> Owner | None:
+        """The object whose memory an argument is, as in `x.get()`, where it is declared before and only asked for its
+        members."""
+        if scope.function is None or argument.type not in ("call_expression", "field_expression"):
+            return None
+        text = "".join(scope.source.node_code(argument).split())
+        name, dot, member = text.partition(".")
+        for owner in owners_in(scope.source, scope.function):
+            if owner.name == name and dot + member in owner.kind.pointers and owner.declaration.end_byte <= before:
+                return owner if is_kept(scope.source, scope.function, name) else None
+        return None
+
     def _is_unfilled(self, scope: HostScope, argument: Node, launch: Node) -> bool:
+        owner = self._owner(scope, uncast(scope.source, argument), launch.start_byte)
+        if owner is not None and scope.function is not None:
+            return is_unfilled(scope.source, scope.function, owner.name, owner.declaration, launch)
         call = self._allocation(scope, argument, launch.start_byte)
         name = scope.source.node_code(uncast(scope.source, argument))
         return (
@@ -473,9 +505,27 @@ class HostReader:
         of a null pointer."""
         if uncast(scope.source, argument).type == "null":
             return 0
+        owner = self._owner(scope, uncast(scope.source, argument), before)
+        if owner is not None:
+            return self._bytes_owned(scope, owner)
         call = self._allocation(scope, argument, before)
-        if call is None:
+        return None if call is None else self._bytes_of(scope, call)
+
+    def _bytes_owned(self, scope: HostScope, owner: Owner) -> int | None:
+        """The bytes that an object asks for, where the text says so."""
+        kind = builtin_type(owner.element)
+        if kind is None or kind.size is None or not is_settled(self.unit, scope, owner.factors):
             return None
+        total = kind.size
+        for factor in owner.factors:
+            count = self.value(self._lowered(scope, factor), scope, owner.declaration.end_byte)
+            if not isinstance(count, Known) or _is_open(count):
+                return None
+            total *= count.value
+        return total
+
+    def _bytes_of(self, scope: HostScope, call: Node) -> int | None:
+        """The bytes that an allocation asks for, where the text says so."""
         bytes_of = uncommented(call.child_by_field_name("arguments"))[1]
         size = self.value(self._lowered(scope, bytes_of), scope, call.start_byte)
         if not isinstance(size, Known) or _is_open(size) or not is_settled(self.unit, scope, [bytes_of]):

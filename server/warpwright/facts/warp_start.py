@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from warpwright.facts import ir
 from warpwright.facts.lanes import simplify
-from warpwright.facts.launches import HostValue, Known, LaunchSite, Triple
+from warpwright.facts.launches import HostValue, Known, LaunchSite, MemberMemory, Triple
 from warpwright.facts.model import ASSUMED_EXTENT, WARP, Dim3, Launch, Space
 from warpwright.facts.position import Position
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
@@ -59,7 +59,8 @@ def argument(parameter: ir.FunctionParameter, extent: int, index: int, site: Lau
         return Value(0, kind, 0, 0, False, region)
     if kind.kind == "struct":
         members = site.members[index] if site is not None and index < len(site.members) else ()
-        return _struct_argument(parameter.name, kind, extent, dict(members))
+        memory = site.memory[index] if site is not None and index < len(site.memory) else ()
+        return _struct_argument(parameter.name, kind, extent, dict(members), memory)
     if kind.is_integer:
         given = site.arguments[index] if site is not None and index < len(site.arguments) else None
         if isinstance(given, Known):
@@ -68,13 +69,18 @@ def argument(parameter: ir.FunctionParameter, extent: int, index: int, site: Lau
     return soft(kind, False)
 
 
-def _struct_argument(name: str, kind: CType, extent: int, members: Mapping[str, HostValue]) -> AnyValue:
+def _struct_argument(
+    name: str, kind: CType, extent: int, members: Mapping[str, HostValue], memory: MemberMemory = ()
+) -> AnyValue:
     fields: dict[str, AnyValue] = {}
+    known = {label: (size, unfilled) for label, size, unfilled in memory}
     for place, (part, _, member) in enumerate(kind.fields):
         label = f"{name}.{part}"
         given = members.get(part, members.get(str(place)))
         if member.kind == "pointer":
-            fields[part] = Value(0, member, 0, 0, False, Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE))
+            size, unfilled = known.get(part, (None, False))
+            region = Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE, bytes=size, unfilled=unfilled)
+            fields[part] = Value(0, member, 0, 0, False, region)
         elif member.is_integer:
             number = given.value if isinstance(given, Known) else extent
             fields[part] = Value(number, member, EXACT if isinstance(given, Known) else ASSUMED, grain=1)

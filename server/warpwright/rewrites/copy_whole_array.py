@@ -43,10 +43,11 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.owners import owners_in
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._allocations import pointer_set_by
-from warpwright.rewrites._code import called_name, in_macro, overlaps
+from warpwright.rewrites._code import as_factor, called_name, in_macro, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, uncast, uncommented
@@ -107,10 +108,17 @@ def _sizes(source: Source, call: Node) -> tuple[Node, Node] | None:
 
 
 def _in_bytes(source: Source, call: Node, at: Span) -> list[TextEdit]:
-    """The size at a place in bytes: of a row by the distance of rows, which counts its elements; of a symbol by itself."""
+    """The size at a place in bytes: of a row by the distance of rows, which counts elements; of a symbol by itself."""
     name = called_name(call, source)
     given = [uncast(source, each) for each in uncommented(call.child_by_field_name("arguments"))]
     rows, symbol = _ROWS.fullmatch(name), _SYMBOLS.fullmatch(name)
+    function = enclosing(call, "function_definition")
+    if not in_macro(call) and function is not None and _MOVES.fullmatch(name) and len(given) > 2:
+        handed = {_words(source, each) for each in given[:2]}
+        owned = (o for o in owners_in(source, function) if handed & {o.name + each for each in o.kind.pointers})
+        owner = next(owned, None) if overlaps(source.span(given[2]), at) else None
+        text = f"{as_factor(source.node_text(given[2]))} * sizeof({owner.element})" if owner is not None else ""
+        return [TextEdit(given[2].start_byte, given[2].end_byte, text)] if text else []
     if in_macro(call) or (rows is None and symbol is None):
         return []
     places, place = (((1, 3), 4) if rows[1] == "cpy" else ((1,), 3)) if rows is not None else ((), 2)

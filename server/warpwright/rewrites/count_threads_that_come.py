@@ -47,7 +47,7 @@ void run(const int *host) {
 ## Assumes
 
 - All launches have blocks of one size, and the threads that come are those that are meant: whole warps.
-- The count is written as a number: in the assembly, or once in a call of the function that has it.
+- The count is written as a number: in the assembly, or in all calls of functions that have it.
 
 ## Cost
 
@@ -58,12 +58,14 @@ from __future__ import annotations
 
 import re
 
+from tree_sitter import Node
+
 from warpwright.facts.model import WARP, Kernel, MissedWait
-from warpwright.rewrites._code import overlaps
+from warpwright.rewrites._code import called_name, functions_of, overlaps
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, node_at
+from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Span
 
 NAME = "count-threads-that-come"
@@ -71,6 +73,7 @@ title = "Count the threads that come"
 goals = ("fix",)
 relies_on = ()
 
+_OPERANDS = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|arrive)(?:\.aligned)?\s+%")
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|arrive)(?:\.aligned)?\s+(\d+)\s*,\s*(\d+)\s*;")
 
 
@@ -100,7 +103,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 
 def _edits(kernel: Kernel, wait: MissedWait) -> tuple[TextEdit, ...]:
-    """The count in each assembly of the barrier with that number, or the one number in a call."""
+    """The count in each assembly of the barrier with that number; or in each call of a function that has it."""
     source, text = kernel.source, kernel.source.text(wait.span.start, wait.span.end)
     written = _BARRIER.search(text)
     if written is not None:
@@ -108,11 +111,16 @@ def _edits(kernel: Kernel, wait: MissedWait) -> tuple[TextEdit, ...]:
         found = [each for each in _BARRIER.finditer(whole) if each[1] == written[1] and int(each[2]) == wait.wanted]
         starts = [kernel.span.start + len(whole[: each.start(2)].encode()) for each in found]
         return tuple(TextEdit(at, at + len(str(wait.wanted)), str(wait.came)) for at in starts)
-    node = node_at(source.root, wait.span.start, wait.span.end)
-    call = next((each for each in [node, *ancestors(node)] if each.type == "call_expression"), None) if node else None
-    numbers = [
-        each
-        for each in descendants(call, "number_literal")
-        if source.node_code(each).rstrip("uU") == str(wait.wanted)
-    ] if call is not None else []  # fmt: skip
-    return (TextEdit(numbers[0].start_byte, numbers[0].end_byte, str(wait.came)),) if len(numbers) == 1 else ()
+    calls = [call for call in descendants(kernel.node, "call_expression") if _has_barrier(kernel, call)]
+    numbers = [list(descendants(call, "number_literal")) for call in calls]
+    texts = [[source.node_code(each).rstrip("uU") for each in of_call] for of_call in numbers]
+    if not texts or any(each != texts[0] for each in texts) or texts[0].count(str(wait.wanted)) != 1:
+        return ()
+    counts = [of_call[texts[0].index(str(wait.wanted))] for of_call in numbers]
+    return tuple(TextEdit(each.start_byte, each.end_byte, str(wait.came)) for each in counts)
+
+
+def _has_barrier(kernel: Kernel, call: Node) -> bool:
+    """Whether a call is of a function of the file that has the barrier in its assembly."""
+    called = functions_of(kernel.source).get(called_name(call, kernel.source), [])
+    return any(_OPERANDS.search(kernel.source.node_text(each)) for each in called)

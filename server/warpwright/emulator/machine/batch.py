@@ -305,7 +305,9 @@ class Batch(Access):
             reader = self.thread(group, at)
             text = f"{reader} reads at a shuffle from lane {int(absent[at])} of its warp, which its mask names and "
             text += "which has ended"
-            self.prepared.note(FoundFault(kind, step, text, reader, count=int(np.count_nonzero(lacking))))
+            other = self.thread_at(int(group.lanes[at]) - int(group.lane[at]) + int(absent[at]))
+            count = int(np.count_nonzero(lacking))
+            self.prepared.note(FoundFault(kind, step, text, reader, count=count, other_thread=other))
 
     def fence(self, group: Group, mask: Array | None) -> None:
         """What these lanes did before is known to other blocks before what they do next."""

@@ -30,6 +30,7 @@ _FREES = re.compile(r"(?:cuda|hip)Free(?:Async)?")
 _REGISTERS = re.compile(r"(?:cuda|hip)HostRegister")
 _MOVES = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)(?:Async)?")
 _ROWS = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)2D(?:Async)?")
+_MEMBER = re.compile(r"\w+\.\w+(?:\(\))?")
 _SYMBOLS = re.compile(r"(?:cuda|hip)MemcpyToSymbol(?:Async)?")
 
 
@@ -50,12 +51,14 @@ class HostFunction:
     """What a host function does with its pointers, by their names; read once, however many launches stand in it."""
 
     source: Source
+    node: Node
     declared: Mapping[str, list[tuple[Node, Node]]] = field(default_factory=lambda: defaultdict(list))
     """The types and declarators of its variables."""
     allocations: Mapping[str, list[Call]] = field(default_factory=_lists)
     frees: Mapping[str, list[Call]] = field(default_factory=_lists)
     moves: Mapping[str, list[Call]] = field(default_factory=_lists)
     """Copies from and to a pointer, and fills."""
+    all_moves: list[Call] = field(default_factory=lambda: [])
     row_moves: Mapping[str, list[Call]] = field(default_factory=_lists)
     """Those of rows that lie a pitch apart."""
     symbol_copies: Mapping[str, list[Call]] = field(default_factory=_lists)
@@ -152,7 +155,7 @@ def pointers_of(kernel: Kernel) -> Iterator[tuple[HostFunction, str]]:
 
 @lru_cache(maxsize=64)
 def _read(source: Source, function: Node) -> HostFunction:
-    read = HostFunction(source)
+    read = HostFunction(source, function)
     for node in walk(function):
         if node.type == "call_expression":
             _read_call(read, node)
@@ -180,7 +183,7 @@ def _read_call(read: HostFunction, node: Node) -> None:
     source, called = read.source, node.child_by_field_name("function")
     name = unqualified(source.node_code(called)) if called is not None else ""
     call = Call(node, _arguments(source, node))
-    names = [source.node_code(each) if each.type == "identifier" else "" for each in call.arguments]
+    names = [_named(source, each) for each in call.arguments]
     if _ALLOCATES.fullmatch(name) and call.arguments:
         read.allocations[_addressed(source, call.arguments[0])].append(call)
     elif _FREES.fullmatch(name) and names:
@@ -193,6 +196,8 @@ def _read_call(read: HostFunction, node: Node) -> None:
         for each in sorted(set(names[:3]) - {""}):
             read.row_moves[each].append(call)
     moves = _MOVES.fullmatch(name) is not None
+    if moves:
+        read.all_moves.append(call)
     for each in sorted(set(names[:2]) if moves else ()):
         read.moves[each].append(call)
     if moves or launch_configuration(node) is not None:
@@ -208,6 +213,14 @@ def _read_declaration(read: HostFunction, node: Node) -> None:
             inner = inner.child_by_field_name("declarator")
         if kind is not None and inner is not None:
             read.declared[read.source.node_code(inner)].append((kind, declarator))
+
+
+def _named(source: Source, argument: Node) -> str:
+    """A variable, or the member of one that is asked for, as in `x.get()`; empty for other expressions."""
+    if argument.type == "identifier":
+        return source.node_code(argument)
+    text = "".join(source.node_code(argument).split())
+    return text if _MEMBER.fullmatch(text) else ""
 
 
 def _arguments(source: Source, call: Node) -> list[Node]:

@@ -39,8 +39,8 @@ void run() {
 ## Limits
 
 - Of arguments for the kernel's pointers: local arrays and vectors of the function that launches, the addresses of its
-  variables, what its `std::unique_ptr` of no other deleter keeps, and pointers that it sets once, to `malloc`, `calloc`
-  or `new`, also in a struct whose member the kernel names.
+  variables, what its `std::unique_ptr` of no other deleter keeps, and pointers that it sets once, to `malloc`,
+  `calloc`, `aligned_alloc` or `new`, also in a struct whose member the kernel names.
   There is no fix to press.
 """
 
@@ -67,7 +67,7 @@ _VARIABLE = re.compile(r"&(\w+)")
 _KEPT = re.compile(r"(\w+)\.get\(\)")
 _KEEPS = re.compile(r"(?:std::)?unique_ptr<[^,]*>")
 _MAKES = re.compile(r"(?:std::)?make_unique<[^()]*>\(.*\)")
-_ALLOCATES = re.compile(r"(?:std::)?[mc]alloc")
+_ALLOCATES = re.compile(r"(?:std::)?(?:[mc]|aligned_|v|mem)alloc|memalign")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:

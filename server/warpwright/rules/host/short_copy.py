@@ -35,8 +35,9 @@ void run(const float *x, int n) {
 
 - Of pointers that the function hands to the kernel by their names and allocates once, as `n * sizeof(T)`: copies and
   fills of `n` bytes in so many words. Of copies and fills whose size is that of a pointer that they are handed:
-  `sizeof(x)`. Of rows, those of `n` bytes whose pitch is `n * sizeof(T)`. Of a variable of the device that the kernel
-  names, `T x[n]`, copies of `n` bytes.
+  `sizeof(x)`. Of objects of classes that allocate n elements in their constructor, copies of n or `x.size()` bytes; of
+  chunks that lie n elements apart, as in `x + i * n`, copies of n bytes. Of rows, those of `n` bytes whose pitch is
+  `n * sizeof(T)`. Of a variable of the device that the kernel names, `T x[n]`, copies of `n` bytes.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
+from warpwright.cuda.owners import owners_in
 from warpwright.facts.model import Kernel
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.host._pointers import HostFunction, launches_of, pointers_of
@@ -63,6 +65,9 @@ _BYTES = re.compile(r"\b(?:u?int8_t|char|bool|byte|uchar)\b")
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     yield from _of_symbols(kernel)
+    for function in {id(launch.function): launch.function for launch in launches_of(kernel)}.values():
+        yield from _of_owners(function)
+        yield from _of_chunks(function)
     for function, name in pointers_of(kernel):
         yield from _of_pointers(function, name)
         yield from _of_rows(function, name)
@@ -126,6 +131,57 @@ def _of_rows(function: HostFunction, name: str) -> Iterator[Finding]:
         elements = [_elements_in(source, call.arguments[pitch]) for pitch in pitches]
         if _words(source, width) in elements:
             yield _counted(source, width, name, "A row")
+
+
+def _of_owners(function: HostFunction) -> Iterator[Finding]:
+    """Copies and fills of as many bytes as an object that owns its memory has elements."""
+    source = function.source
+    for owner in owners_in(source, function.node):
+        if _BYTES.search(owner.element):
+            continue
+        counts = {owner.name + each for each in owner.kind.counts} | {_words(source, owner.elements)}
+        for pointer in sorted(owner.kind.pointers):
+            for call in function.moves.get(owner.name + pointer, ()):
+                if len(call.arguments) > 2 and _words(source, call.arguments[2]) in counts:
+                    yield _counted(source, call.arguments[2], owner.name, f"`{owner.name}`")
+
+
+def _of_chunks(function: HostFunction) -> Iterator[Finding]:
+    """Copies and fills of chunks that lie as many elements apart as the call asks for bytes: `x + c * chunk`."""
+    source = function.source
+    for call in function.all_moves:
+        if len(call.arguments) < 3 or call.arguments[2].type not in ("identifier", "number_literal"):
+            continue
+        size = _words(source, call.arguments[2])
+        for place in call.arguments[:2]:
+            name, apart = _chunks(source, place)
+            declared = function.declared.get(name, ())
+            is_wide = (
+                len(declared) == 1
+                and _is_pointer(declared[0][1])
+                and not _BYTES.search(source.node_code(declared[0][0]))
+            )
+            if is_wide and size in apart and "void" not in source.node_code(declared[0][0]):
+                yield _counted(source, call.arguments[2], name, f"A chunk of `{name}`")
+                break
+
+
+def _chunks(source: Source, place: Node) -> tuple[str, list[str]]:
+    """The pointer and the factors of its offset in `x + c * chunk`, or in `&x[c * chunk]`."""
+    if place.type == "pointer_expression":
+        inner = uncommented(place)[-1]
+        pointer, index = inner.child_by_field_name("argument"), inner.child_by_field_name("indices")
+        sides = [pointer, *(uncommented(index) if index is not None else [])]
+    elif place.type == "binary_expression" and source.node_code(place.children[1]) == "+":
+        sides = [place.child_by_field_name("left"), place.child_by_field_name("right")]
+    else:
+        return "", []
+    if len(sides) != 2 or sides[0] is None or sides[1] is None or sides[0].type != "identifier":
+        return "", []
+    offset = uncast(source, sides[1])
+    if offset.type != "binary_expression" or source.node_code(offset.children[1]) != "*":
+        return "", []
+    return source.node_code(sides[0]), [_words(source, each) for each in uncommented(offset) if each.is_named]
 
 
 def _of_symbols(kernel: Kernel) -> Iterator[Finding]:

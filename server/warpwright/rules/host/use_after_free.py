@@ -37,6 +37,7 @@ void run(float *host) {
 
 ## Limits
 
+- Of pointers that are set once, to the memory of an object whose destructor frees it: uses behind its scope.
 - Of pointers that the function hands to the kernel by their names, uses in the statements behind a `cudaFree` in the
   same block, up to where the pointer is set anew or a graph is launched, which may allocate at its address; and uses in
   the next turn of a loop whose body frees what was allocated outside of it.
@@ -47,9 +48,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from warpwright.cuda.owners import owners_in
 from warpwright.facts.model import Kernel
 from warpwright.rules.base import Finding, Fix, Related, Severity
-from warpwright.rules.host._pointers import pointers_of
+from warpwright.rules.host._pointers import HostLaunch, launches_of, pointers_of
+from warpwright.syntax.nodes import enclosing
 
 severity = Severity.ERROR
 
@@ -59,6 +62,8 @@ FIXES = (Fix("free-later", "Free it behind its last use"),)
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
+    for launch in launches_of(kernel):
+        yield from _behind_owner(launch)
     for function, name in pointers_of(kernel):
         source, seen = function.source, set[int]()
         for call in function.frees.get(name, ()):
@@ -81,3 +86,25 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 fixes=FIXES,
                 related=(Related(freed, "freed here"),),
             )
+
+
+def _behind_owner(launch: HostLaunch) -> Iterator[Finding]:
+    """Pointers into the memory of an object that has ended before the launch."""
+    function, source = launch.function, launch.function.source
+    owners = {each.name + pointer: each for each in owners_in(source, function.node) for pointer in each.kind.pointers}
+    for argument in launch.arguments if owners else ():
+        name = source.node_code(argument)
+        declared = function.declared.get(name, ())
+        value = declared[0][1].child_by_field_name("value") if len(declared) == 1 else None
+        given = [*([value] if value is not None else []), *function.assigned.get(name, ())]
+        owner = owners.get("".join(source.node_code(given[0]).split())) if len(given) == 1 else None
+        scope = enclosing(owner.declaration, "compound_statement") if owner is not None else None
+        if argument.type == "identifier" and owner is not None and scope is not None:
+            ended = source.position(scope.end_byte - 1)[0]
+            if scope.end_byte <= argument.start_byte and len(function.settings.get(name, ())) <= 1:
+                yield Finding(
+                    span=source.span(argument),
+                    message=f"`{name}` is used after `{owner.name}`, which owns its memory, ended at line {ended}",
+                    evidence={"pointer": name, "freed_line": ended},
+                    related=(Related(source.span(owner.declaration), "allocated here"),),
+                )

@@ -77,7 +77,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     read = list(_read(kernel))
     yield from read
     parted = any(fault.kind == FaultKind.BARRIER_NOT_REACHED and len(fault.threads) > 1 for fault in kernel.faults)
-    if not parted and not any(barrier.divergent for barrier in kernel.barriers):
+    missed = kernel.missed_waits or kernel.doubtful_waits or any(barrier.divergent for barrier in kernel.barriers)
+    if not parted and not missed:
         yield from of_runs(kernel, FaultKind.UNINITIALISED_READ, told=read)
 
 

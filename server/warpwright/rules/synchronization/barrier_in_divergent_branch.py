@@ -136,7 +136,7 @@ def _missed(kernel: Kernel) -> Iterator[Finding]:
                 "blocks": [list(block) for block in wait.blocks],
                 **launch_evidence(launch),
             },
-            fixes=_FIXES_OF_WAITS if absent is not None or not wait.wanted else _FIXES_OF_COUNTS,
+            fixes=_FIXES_OF_COUNTS if wait.wanted else _FIXES_OF_WAITS,
             related=launch_related(launch),
         )
 

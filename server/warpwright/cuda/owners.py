@@ -1,0 +1,168 @@
+"""Classes of the text that own memory of the device: a constructor allocates, a destructor frees.
+
+Example: `Buffer<float> x(n);` with `explicit Buffer(size_t n) { cudaMalloc(&data, n * sizeof(T)); }` owns n floats, of
+which `x.get()` is the pointer and `x.size()` the count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tree_sitter import Node
+
+from warpwright.cuda.functions import function_name
+from warpwright.syntax.names import unqualified
+from warpwright.syntax.nodes import declared_name, descendants, parameters_of, uncast, uncommented
+from warpwright.syntax.source import Source
+
+_ALLOCATES = re.compile(r"(?:cuda|hip)Malloc(?:Managed|Async)?")
+_FREES = re.compile(r"(?:cuda|hip)Free(?:Async)?")
+_CLASSES = ("class_specifier", "struct_specifier")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerClass:
+    """`place` is the parameter of the constructor that counts elements, `element` their type, or the template's
+    parameter for it; `pointers` and `counts` are what stands behind an object's name: `.get()`, `.size`."""
+
+    name: str
+    place: int
+    element: str
+    templated: str
+    pointers: frozenset[str]
+    counts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An object of such a class: its declaration, the elements that it asks for, what these are a product of, and
+    their type."""
+
+    kind: OwnerClass
+    name: str
+    declaration: Node
+    elements: Node
+    factors: tuple[Node, ...]
+    element: str
+
+
+@lru_cache(maxsize=8)
+def owner_classes(source: Source) -> Mapping[str, OwnerClass]:
+    """The owning classes of a file, by name."""
+    found: dict[str, OwnerClass] = {}
+    if b"Malloc" not in source.code:
+        return found
+    for node in descendants(source.root, *_CLASSES):
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        made = _class(source, node, body, source.node_code(name)) if name is not None and body is not None else None
+        if made is not None:
+            found[made.name] = made
+    return found
+
+
+def owners_in(source: Source, function: Node) -> Iterator[Owner]:
+    """The owning objects that a function declares."""
+    kinds = owner_classes(source)
+    for declaration in descendants(function, "declaration") if kinds else ():
+        typed = declaration.child_by_field_name("type")
+        kind = kinds.get(unqualified(source.node_code(typed)).split("<")[0].strip()) if typed is not None else None
+        if kind is None or typed is None:
+            continue
+        given = next(descendants(typed, "template_argument_list"), None)
+        element = source.node_code(uncommented(given)[0]) if given is not None and kind.templated else kind.element
+        for declarator in declaration.children_by_field_name("declarator"):
+            listed = declarator.child_by_field_name("value") or declarator.child_by_field_name("parameters")
+            arguments = uncommented(listed)
+            inner = declarator.child_by_field_name("declarator")
+            if inner is not None and inner.type == "identifier" and len(arguments) > kind.place:
+                factors = _factors(arguments[kind.place])
+                if factors:
+                    yield Owner(kind, source.node_code(inner), declaration, arguments[kind.place], factors, element)
+
+
+def _factors(given: Node) -> tuple[Node, ...]:
+    """What is multiplied in an argument: `Buffer<float> x(n * m);` reads as a function's head with a pointer."""
+    if given.type != "parameter_declaration":
+        return (given,)
+    first, second = given.child_by_field_name("type"), given.child_by_field_name("declarator")
+    if second is not None:
+        second = second.child_by_field_name("declarator") if second.type == "pointer_declarator" else None
+        return (first, second) if first is not None and second is not None and second.type == "identifier" else ()
+    return (first,) if first is not None else ()
+
+
+def _class(source: Source, node: Node, body: Node, name: str) -> OwnerClass | None:
+    methods = [each for each in body.named_children if each.type == "function_definition"]
+    calls = [each for method in methods for each in descendants(method, "call_expression")]
+    made = [each for each in calls if _ALLOCATES.fullmatch(_called(source, each))]
+    freed = [each for each in calls if _FREES.fullmatch(_called(source, each))]
+    own = [each for each in methods if function_name(source, each) == name]
+    maker = next((each for each in own if made and _is_within(made[0], each)), None)
+    if len(made) != 1 or not freed or maker is None:
+        return None
+    target, size = uncommented(made[0].child_by_field_name("arguments"))[:2]
+    member = re.sub(r"[^\w]", "", source.node_code(uncast(source, target)))
+    sides = [uncast(source, each) for each in uncommented(size) if each.is_named]
+    sized = next((each for each in sides if each.type == "sizeof_expression"), None)
+    counted = next((source.node_code(each) for each in sides if each.type == "identifier"), "")
+    if size.type != "binary_expression" or len(sides) != 2 or sized is None or not counted:
+        return None
+    kept = {
+        source.node_code(each.named_children[0]): source.node_code(each.named_children[-1]).strip("(){} ")
+        for each in descendants(maker, "field_initializer")
+    }
+    counted = kept.get(counted, counted)
+    names = [declared_name(source, each.child_by_field_name("declarator")) for each in parameters_of(maker)]
+    if counted not in names or any(_is_set(source, each, member) for each in methods):
+        return None
+    element = "".join(source.node_code(sized).split()).removeprefix("sizeof").strip("()")
+    around = node.parent
+    templated = around is not None and around.type == "template_declaration"
+    parameters = source.node_code(around.named_children[0]) if templated and around is not None else ""
+    first = re.match(r"<\s*(?:typename|class)\s+(\w+)", parameters)
+    is_open = first is not None and first[1] == element
+    if templated and not is_open:
+        return None
+    counts = {each for each, value in kept.items() if value == counted}
+    return OwnerClass(
+        name,
+        names.index(counted),
+        element,
+        element if is_open else "",
+        frozenset(_spelled(source, methods, {member})),
+        frozenset(_spelled(source, methods, counts)),
+    )
+
+
+def _spelled(source: Source, methods: list[Node], members: set[str]) -> Iterator[str]:
+    """What stands behind an object for one of its members: its name, and methods that give it."""
+    yield from (f".{member}" for member in members)
+    for method in methods:
+        body = method.child_by_field_name("body")
+        inside = uncommented(body)
+        given = uncommented(inside[0]) if len(inside) == 1 and inside[0].type == "return_statement" else []
+        name = function_name(source, method)
+        if given and name is not None and source.node_code(given[0]) in members:
+            yield f".{name}()"
+
+
+def _is_set(source: Source, method: Node, member: str) -> bool:
+    """Whether a method gives a member another value than null."""
+    for each in descendants(method, "assignment_expression"):
+        left, right = each.child_by_field_name("left"), each.child_by_field_name("right")
+        value = source.node_code(right) if right is not None else ""
+        if left is not None and source.node_code(left) == member and value not in ("nullptr", "NULL", "0"):
+            return True
+    return False
+
+
+def _called(source: Source, call: Node) -> str:
+    called = call.child_by_field_name("function")
+    return unqualified(source.node_code(called)) if called is not None else ""
+
+
+def _is_within(inner: Node, outer: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
