@@ -101,7 +101,7 @@ void run_spread_by_warps(const float *host) {
   cudaDeviceSynchronize();
 }
 
-// wrong (barriers): the base leaves pixels outside of the image before it waits for the block
+// wrong (barriers): only the pixels inside of the image come to the base's barrier
 template <typename Filter>
 struct ImageFilter {
   const float *in;
@@ -111,10 +111,11 @@ struct ImageFilter {
   __device__ void operator()() const {
     __shared__ float tile[16][16];
     const int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
-    if (!inside(x, y)) return;
-    tile[threadIdx.y][threadIdx.x] = in[y * width + x];
-    __syncthreads();
-    out[y * width + x] = static_cast<const Filter &>(*this).at(tile, threadIdx.x, threadIdx.y);
+    if (inside(x, y)) {
+      tile[threadIdx.y][threadIdx.x] = in[y * width + x];
+      __syncthreads();
+      out[y * width + x] = static_cast<const Filter &>(*this).at(tile, threadIdx.x, threadIdx.y);
+    }
   }
 };
 struct Sharpen : ImageFilter<Sharpen> {

@@ -154,6 +154,7 @@ def _cached_kernel(
         (
             *(s.launch.grid, s.launch.block, s.launch.dynamic_shared_bytes, s.launch.basis, s.template_arguments),
             *(s.arguments, s.allocated, s.unfilled, s.members, s.memory, s.is_reached, s.is_certain),
+            *(kind.name if kind is not None else "" for kind in s.objects),
         )
         for s in (*sites, *supposed)
     )
@@ -322,9 +323,8 @@ def _distinct_shapes(text: FunctionText, sites: list[LaunchSite]) -> list[_Shape
     reached = [(i, site) for i, site in enumerate(sites) if site.is_reached] or list(enumerate(sites))
     found: dict[str, _Shape] = {}
     for index, site in reached:
-        found.setdefault(
-            repr((site.launch.block, site.template_arguments if text.template else ())), _Shape(index, site)
-        )
+        instance = (site.template_arguments, site.objects) if text.template else ()
+        found.setdefault(repr((site.launch.block, instance)), _Shape(index, site))
     out = list(found.values())[:MAX_SHAPES]
     if out and len(out) < MAX_SHAPES:
         looked_at = {shape.launch for shape in out}
@@ -354,7 +354,7 @@ def _by_place(facts: dict[tuple[str, int, int], T]) -> tuple[T, ...]:
 
 def _all_exact(sites: list[LaunchSite], looked_at: int) -> bool:
     """Whether every launch is looked at and has a block that the text gives."""
-    different = {repr((s.launch.grid, s.launch.block, s.template_arguments, s.arguments)) for s in sites}
+    different = {repr((s.launch.grid, s.launch.block, s.template_arguments, s.arguments, s.objects)) for s in sites}
     return len(different) == looked_at and all(s.launch.basis is Basis.EXACT for s in sites)
 
 
@@ -364,6 +364,14 @@ def _template_bindings(text: FunctionText, site: LaunchSite | None) -> dict[str,
     for (name, is_type, _), argument in zip(text.template, given, strict=False):
         if argument is not None and is_type == isinstance(argument, CType):
             out[name] = argument
+    open_names = {name for name, is_type, _ in text.template if is_type and name not in out}
+    objects = site.objects if site is not None and open_names else ()
+    for parameter, kind in zip(parameters_of(text.node), objects, strict=False):
+        typed = parameter.child_by_field_name("type")
+        name = text.source.node_code(typed) if typed is not None else ""
+        declarator = parameter.child_by_field_name("declarator")
+        if kind is not None and name in open_names and declarator is not None and declarator.type == "identifier":
+            out[name] = kind
     return out
 
 

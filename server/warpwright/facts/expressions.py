@@ -30,6 +30,7 @@ from warpwright.syntax.nodes import by_reference, descendants, launch_configurat
 from warpwright.syntax.source import Span
 
 SPECIALS = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
+_FORWARDS = re.compile(r"(?:std::)?(?:forward\s*<|move\s*\()")
 _AXES = {"x": 0, "y": 1, "z": 2}
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast"}
 _TYPE_NAMES = {"identifier", "type_identifier", "template_function", "template_type", "qualified_identifier"}
@@ -295,6 +296,10 @@ class ExpressionReader(OperatorReader):
             return ir.Cast(span, kind, self.expression(arguments[0] if arguments else None))
         if function.type == "field_expression":
             return self._method_call(function, arguments, span)
+        if function.type == "call_expression":  # std::forward<F>(body)(a)
+            passed = uncommented(function.child_by_field_name("arguments"))
+            if _FORWARDS.match(self.source.node_code(function)) and [each.type for each in passed] == ["identifier"]:
+                return self._named_call(passed[0], arguments, span)
         if function.type == "call_expression":  # Op()(a, b)
             called = self.expression(function)
             return ir.Call(span, "operator()", [self.expression(a) for a in arguments], target=called)
@@ -305,12 +310,24 @@ class ExpressionReader(OperatorReader):
     def _method_call(self, function: Node, arguments: list[Node], span: Span) -> ir.Expr:
         field = function.child_by_field_name("field")
         name = self.source.node_code(field).split("<")[0] if field is not None else ""
-        argument = function.child_by_field_name("argument")
+        argument = self._own_object(function.child_by_field_name("argument"))
         operator = function.child_by_field_name("operator")
         target = self.expression(argument)
         if operator is not None and operator.type == "->" and argument is not None and argument.type != "this":
             target = ir.Deref(target.span, target)
         return ir.Call(span, name, [self.expression(a) for a in arguments], target=target)
+
+    def _own_object(self, argument: Node | None) -> Node | None:
+        """`this` in `static_cast<const Self *>(this)->f()` and `static_cast<Self &>(*this).f()`: what a base casts to
+        is what the object is."""
+        called = argument.child_by_field_name("function") if argument is not None else None
+        if argument is None or called is None or not self.source.node_code(called).startswith("static_cast<"):
+            return argument
+        given = uncommented(argument.child_by_field_name("arguments"))
+        inner = given[0] if len(given) == 1 else argument
+        pointed = inner.child_by_field_name("argument") if inner.type == "pointer_expression" else None
+        inner = pointed if pointed is not None and inner.children[0].type == "*" else inner
+        return inner if inner.type == "this" else argument
 
     def _named_call(self, function: Node, arguments: list[Node], span: Span) -> ir.Expr:
         """A cast, a macro, a local lambda, a constructor or a function, by what its name means here."""

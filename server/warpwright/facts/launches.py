@@ -42,7 +42,15 @@ from warpwright.facts.settled import is_settled, may_leave, sole_size
 from warpwright.facts.types import CType, builtin_type
 from warpwright.facts.unit import Unit, VariableText, template_parameters
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncast, uncommented
+from warpwright.syntax.nodes import (
+    ancestors,
+    declared_name,
+    descendants,
+    enclosing,
+    parameters_of,
+    uncast,
+    uncommented,
+)
 from warpwright.syntax.source import Source
 
 DEFAULT_BLOCKS: dict[int, Dim3] = {1: (256, 1, 1), 2: (32, 8, 1), 3: (8, 8, 4)}
@@ -97,6 +105,7 @@ class LaunchSite:
     unfilled: frozenset[int] = frozenset()  # the arguments whose memory nothing uses between its allocation and this
     members: tuple[Members, ...] = ()  # of the arguments that are structs
     memory: tuple[MemberMemory, ...] = ()  # what the pointers of those lead to
+    objects: tuple[CType | None, ...] = ()  # the types of the arguments that are structs of the text
 
 
 MAX_BINDINGS = 1
@@ -419,8 +428,10 @@ class HostReader:
         unfilled = frozenset(i for i, node in enumerate(given) if self._is_unfilled(scope, node, call))
         members = tuple(self._members(scope, node, call.start_byte) for node in given)
         memory = tuple(self._member_memory(scope, node, call) for node in given)
+        objects = tuple(self._object_type(scope, node) for node in given)
         return LaunchSite(
-            name, launch, templates, tuple(values), qualifier, reached, certain, allocated, unfilled, members, memory
+            *(name, launch, templates, tuple(values), qualifier, reached, certain, allocated, unfilled),
+            *(members, memory, objects),
         )
 
     def _members(self, scope: HostScope, argument: Node, before: int) -> Members:
@@ -435,7 +446,7 @@ class HostReader:
         given: dict[str, Node] = {}
         listed = whole[0].value if whole and whole[0].start < before else None
         if listed is not None and listed.type == "initializer_list":
-            given = {str(at): item for at, item in enumerate(uncommented(listed))}
+            given = dict(_listed(listed))
         for spelled, definitions in scope.definitions.items():
             owner, _, member = spelled.partition(".")
             if owner != name or not member:
@@ -463,6 +474,27 @@ class HostReader:
             self.allocations[key] = allocation_of(self.unit, scope.source, scope.function, key[1])
         call = self.allocations[key]
         return None if call is None or call.start_byte >= before else call
+
+    def _object_type(self, scope: HostScope, argument: Node) -> CType | None:
+        """The struct of the text that an argument is: `Op{}`, `Op(a)`, or a variable that is declared once."""
+        typed = argument.child_by_field_name("type") if argument.type == "compound_literal_expression" else None
+        if argument.type == "call_expression":
+            typed = argument.child_by_field_name("function")
+        if argument.type == "identifier" and scope.function is not None:
+            name = scope.source.node_code(argument)
+            plain = [
+                declaration
+                for declaration in descendants(scope.function, "declaration", "parameter_declaration")
+                for declarator in declaration.children_by_field_name("declarator")
+                if declared_name(scope.source, declarator) == name
+                and declarator.type in ("identifier", "init_declarator", "reference_declarator")
+            ]
+            typed = plain[0].child_by_field_name("type") if len(plain) == 1 else None
+        text = scope.source.node_code(typed) if typed is not None else ""
+        if unqualified(text).split("<")[0] not in self.unit.types:
+            return None
+        kind = Lowerer(self.unit, scope.source, self.bindings).named_type(text)
+        return kind if kind.kind == "struct" else None
 
     def _member_memory(self, scope: HostScope, argument: Node, launch: Node) -> MemberMemory:
         """The pointers of a struct that the function declares, and gives its memory member by member."""
@@ -1012,6 +1044,15 @@ def _may_end_early(source: Source, body: Node, variable: str) -> bool:
     if any(True for _ in descendants(body, *jumps)):
         return True
     return any(source.node_code(name) == variable for name in written_names(body))
+
+
+def _listed(values: Node) -> Iterator[tuple[str, Node]]:
+    """The values of a list by their places: `{{a, b}, c}` has a at 0.0, b at 0.1 and c at 1."""
+    for at, item in enumerate(uncommented(values)):
+        if item.type == "initializer_list":
+            yield from ((f"{at}.{place}", inner) for place, inner in _listed(item))
+        else:
+            yield str(at), item
 
 
 def _as_triple(value: HostValue) -> Triple | None:

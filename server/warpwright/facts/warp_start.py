@@ -73,11 +73,14 @@ def _struct_argument(
     name: str, kind: CType, extent: int, members: Mapping[str, HostValue], memory: MemberMemory = ()
 ) -> AnyValue:
     fields: dict[str, AnyValue] = {}
+    inherited: dict[str, AnyValue] = {}
     known = {label: (size, unfilled) for label, size, unfilled in memory}
     for place, (part, _, member) in enumerate(kind.fields):
         label = f"{name}.{part}"
         given = members.get(part, members.get(str(place)))
-        if member.kind == "pointer":
+        if part in inherited:
+            fields[part] = inherited[part]
+        elif member.kind == "pointer":
             size, unfilled = known.get(part, (None, False))
             region = Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE, bytes=size, unfilled=unfilled)
             fields[part] = Value(0, member, 0, 0, False, region)
@@ -85,8 +88,12 @@ def _struct_argument(
             number = given.value if isinstance(given, Known) else extent
             fields[part] = Value(number, member, EXACT if isinstance(given, Known) else ASSUMED, grain=1)
         elif member.kind == "struct":
-            inner = {"x": given.x, "y": given.y, "z": given.z} if isinstance(given, Triple) else {}
-            fields[part] = _struct_argument(label, member, extent, inner)
+            inner = {label.partition(".")[2]: each for label, each in members.items() if label.startswith(f"{place}.")}
+            if isinstance(given, Triple):
+                inner = {"x": given.x, "y": given.y, "z": given.z}
+            made = fields[part] = _struct_argument(label, member, extent, inner)
+            if not part and isinstance(made, StructValue):  # a base, whose members are the struct's too
+                inherited |= made.fields
         else:
             fields[part] = soft(member, False)
     return StructValue(kind, fields)
