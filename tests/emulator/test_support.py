@@ -50,11 +50,10 @@ def refused(body: str, before: str = "", directives: str = "") -> list[str]:
         ("tcgen05.wait::ld.sync.aligned;", "tensor memory (tcgen05) is not emulated"),
         ("barrier.cluster.arrive.aligned;", "a thread block cluster is not emulated"),
         ("mapa.shared::cluster.u32 %r1, %r2, 0;", "a thread block cluster is not emulated"),
-        ("ld.shared::cluster.u32 %r1, [%r2];", "the shared memory of a thread block cluster is not emulated"),
         ("griddepcontrol.wait;", "programmatic dependent launch (griddepcontrol) is not emulated"),
         ("setmaxnreg.inc.sync.aligned.u32 240;", "an exchange of registers between warps"),
         ("frobnicate.u32 %r1, %r2;", "the instruction `frobnicate.u32` is not known to the emulator"),
-        ("mov.u32 %r1, %cluster_ctarank;", "the special register %cluster_ctarank is not emulated"),
+        ("mov.u32 %r1, %cluster_ctarank;", "a cluster whose size only the launch gives is not emulated (`mov.u32`)"),
         ("st.async.shared.u32 [%r1], %r2, [%r3];", "`st.async.shared.u32` is not emulated (.async)"),
         ("fma.rn.oob.f16 %h1, %h2, %h3, %h1;", "`fma.rn.oob.f16` is not emulated (.oob)"),
         ("add.f77 %r1, %r2, %r3;", "`add.f77` is not emulated (.f77)"),
@@ -80,9 +79,11 @@ def test_textures() -> None:
 
 
 def test_a_launch_in_clusters() -> None:
-    (sentence,) = refused("", directives=".reqnctapercluster 2, 1, 1")
-    assert sentence == "A launch in thread block clusters (.reqnctapercluster) is not emulated."
-    assert refused("", directives=".reqnctapercluster 1, 1, 1") == []
+    assert refused("", directives=".reqnctapercluster 2, 1, 1") == []
+    (sentence,) = refused("", directives=".reqnctapercluster 2, 2, 1")
+    assert sentence == "A cluster of 2 x 2 x 1 blocks is not emulated."
+    (sentence,) = refused("", directives=".explicitcluster")
+    assert sentence == "A cluster whose size only the launch gives is not emulated."
 
 
 def test_addresses_of_32_bits() -> None:
@@ -116,7 +117,7 @@ def test_all_are_listed_in_order_and_the_like_together() -> None:
     assert refused(body) == [
         "a.cu:7: the instruction `frobnicate.u32` is not known to the emulator, and 2 more like it.",
         "a.cu:8: programmatic dependent launch (griddepcontrol) is not emulated (`griddepcontrol.wait`).",
-        "a.cu:8: the special register %clusterid.x is not emulated (`mov.u32`).",
+        "a.cu:8: a cluster whose size only the launch gives is not emulated (`mov.u32`).",
     ]
 
 

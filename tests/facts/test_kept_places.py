@@ -48,3 +48,35 @@ def test_faults_move_with_their_kernel(kind: str) -> None:
     assert [(each.start, each.line, each.text) for each in kept] == [
         (each.start, each.line, each.text) for each in fresh
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("k<<<1, 64>>>(p)", "k<<<1, 32>>>(p)"),
+        ("k<<<1, 64, 32>>>(room)", "k<<<1, 64, 32 * sizeof(float)>>>(room)"),
+        ("sum<<<1, 32>>>(p)", "cudaMemset(p, 0, 32 * sizeof(float)); sum<<<1, 32>>>(p)"),
+    ],
+)
+def test_facts_are_read_anew_where_a_launch_or_what_it_is_handed_changes(old: str, new: str) -> None:
+    """Its shape, its dynamic shared memory, whether the host filled the memory."""
+    more = (
+        "__global__ void k(float *x) { extern __shared__ float room[]; room[threadIdx.x % 32] = 0; *x = room[0]; }\n"
+        if "room" in old
+        else "__global__ void sum(float *x) { x[threadIdx.x] += 1; }\n"
+        if "sum" in old
+        else TEXT.partition("int main")[0]
+    )
+    text = more + "void run() {\n  float *p, *room = 0;\n  cudaMalloc(&p, 32 * sizeof(float));\n  " + old + ";\n}\n"
+    name = "sum" if "sum" in old else "k"
+    cache = KernelCache()
+
+    def found(source: str, kept: KernelCache | None) -> dict[str, int]:
+        kernel = analyze(Source("/a.cu", source.encode()), no_includes, None, kept).kernel(name)
+        assert kernel is not None
+        return {what: len(spans) for what, spans in places(kernel).items()}
+
+    before = found(text, cache)
+    after = found(text.replace(old, new), cache)
+    assert after == found(text.replace(old, new), None)
+    assert after != before

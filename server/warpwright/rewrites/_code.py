@@ -89,7 +89,7 @@ def as_factor(text: str) -> str:
     >>> as_factor("blockDim.x"), as_factor("n + 1")
     ('blockDim.x', '(n + 1)')
     """
-    return text if re.fullmatch(r"[\w.]+", text) else f"({text})"
+    return text if re.fullmatch(r"[\w.]+(?:\(\))?", text) else f"({text})"
 
 
 def _matches(text: str) -> int:

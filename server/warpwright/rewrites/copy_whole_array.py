@@ -72,7 +72,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
             size, bytes_of = found
             if overlaps(source.span(size), at) if at is not None else _counts_elements(source, size, bytes_of):
                 edits.append(TextEdit(size.start_byte, size.end_byte, source.node_text(bytes_of)))
-        elif at is not None:
+        else:
             edits += _in_bytes(source, call, at)
     if not edits:
         return Declined(NAME, f"No copy around {kernel.name} is known to have another size than its array.")
@@ -107,27 +107,31 @@ def _sizes(source: Source, call: Node) -> tuple[Node, Node] | None:
     return None if changed or _words(source, given[2]) == _words(source, bytes_of) else (given[2], bytes_of)
 
 
-def _in_bytes(source: Source, call: Node, at: Span) -> list[TextEdit]:
+def _in_bytes(source: Source, call: Node, at: Span | None) -> list[TextEdit]:
     """The size at a place in bytes: of a row by the distance of rows, which counts elements; of a symbol by itself."""
     name = called_name(call, source)
     given = [uncast(source, each) for each in uncommented(call.child_by_field_name("arguments"))]
     rows, symbol = _ROWS.fullmatch(name), _SYMBOLS.fullmatch(name)
+    place = 2 if rows is None else 4 if rows[1] == "cpy" else 3
     function = enclosing(call, "function_definition")
-    if not in_macro(call) and function is not None and _MOVES.fullmatch(name) and len(given) > 2:
+    if function is None or in_macro(call) or len(given) <= place or given[place].type == "sizeof_expression":
+        return []
+    size, text = given[place], ""
+    if at is not None and not overlaps(source.span(size), at):
+        return []
+    if rows is not None:
+        pitches = (given[n] for n in ((1, 3) if rows[1] == "cpy" else (1,)))
+        text = next((source.node_text(each) for each in pitches if _counts_elements(source, size, each)), "")
+    elif symbol is not None:
+        text = f"sizeof({source.node_text(given[0])})" if at is not None else ""
+    elif _MOVES.fullmatch(name):
         handed = {_words(source, each) for each in given[:2]}
         owned = (o for o in owners_in(source, function) if handed & {o.name + each for each in o.kind.pointers})
-        owner = next(owned, None) if overlaps(source.span(given[2]), at) else None
-        text = f"{as_factor(source.node_text(given[2]))} * sizeof({owner.element})" if owner is not None else ""
-        return [TextEdit(given[2].start_byte, given[2].end_byte, text)] if text else []
-    if in_macro(call) or (rows is None and symbol is None):
-        return []
-    places, place = (((1, 3), 4) if rows[1] == "cpy" else ((1,), 3)) if rows is not None else ((), 2)
-    if len(given) <= place or not overlaps(source.span(given[place]), at):
-        return []
-    size = given[place]
-    whole = next((given[n] for n in places if _counts_elements(source, size, given[n])), None)
-    text = source.node_text(whole) if whole is not None else f"sizeof({source.node_text(given[0])})"
-    return [] if rows is not None and whole is None else [TextEdit(size.start_byte, size.end_byte, text)]
+        owner = next(owned, None)
+        counts = {_words(source, owner.elements), *(owner.name + each for each in owner.kind.counts)} if owner else ()
+        if owner is not None and _words(source, size) in counts:
+            text = f"{as_factor(source.node_text(size))} * sizeof({owner.element})"
+    return [TextEdit(size.start_byte, size.end_byte, text)] if text else []
 
 
 def _counts_elements(source: Source, size: Node, bytes_of: Node) -> bool:

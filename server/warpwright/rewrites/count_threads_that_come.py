@@ -61,8 +61,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import WARP, Kernel, MissedWait
-from warpwright.rewrites._code import called_name, functions_of, overlaps
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._code import body_of, called_name, functions_of, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
@@ -79,8 +78,6 @@ _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|arrive)(?:\.aligned)?\
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     reason = "No barrier here is known to wait for more threads than come."
-    if unmoved := unmovable(kernel):
-        return Declined(NAME, unmoved)
     for wait in kernel.missed_waits:
         if not wait.wanted or wait.span.source is not kernel.source or (at is not None and not overlaps(wait.span, at)):
             continue
@@ -111,7 +108,7 @@ def _edits(kernel: Kernel, wait: MissedWait) -> tuple[TextEdit, ...]:
         found = [each for each in _BARRIER.finditer(whole) if each[1] == written[1] and int(each[2]) == wait.wanted]
         starts = [kernel.span.start + len(whole[: each.start(2)].encode()) for each in found]
         return tuple(TextEdit(at, at + len(str(wait.wanted)), str(wait.came)) for at in starts)
-    calls = [call for call in descendants(kernel.node, "call_expression") if _has_barrier(kernel, call)]
+    calls = [call for call in descendants(body_of(kernel), "call_expression") if _has_barrier(kernel, call)]
     numbers = [list(descendants(call, "number_literal")) for call in calls]
     texts = [[source.node_code(each).rstrip("uU") for each in of_call] for of_call in numbers]
     if not texts or any(each != texts[0] for each in texts) or texts[0].count(str(wait.wanted)) != 1:

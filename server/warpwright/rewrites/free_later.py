@@ -112,7 +112,9 @@ def _behind_loop(source: Source, statement: Node, name: str, at: Span | None) ->
     """Of memory that a loop's body frees and its next turn uses again: the call moves behind the loop."""
     block = statement.parent
     loop = block.parent if block is not None else None
-    if block is None or loop is None or loop.type not in LOOPS or at is None or not overlaps(source.span(block), at):
+    if block is None or loop is None or loop.type not in LOOPS:
+        return ()
+    if at is not None and not overlaps(source.span(block), at):
         return ()
     around = loop.parent
     leaves = any(True for _ in descendants(block, *_LEAVES))

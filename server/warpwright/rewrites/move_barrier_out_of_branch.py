@@ -119,7 +119,9 @@ class _Branch:
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body_of(kernel)
     reason = "No barrier here is known to stand in a branch that part of a block does not take."
-    parted = [(each.span, each.condition) for each in kernel.barriers if each.divergent and each.condition is not None]
+    parted: list[tuple[Span, Span | None]] = [
+        (each.span, each.condition) for each in kernel.barriers if each.divergent and each.condition is not None
+    ]
     parted += [(each.span, None) for each in kernel.missed_waits if not each.wanted and each.threads[1] is not None]
     for span, condition in parted:
         if at is not None and not overlaps(span, at):

@@ -46,9 +46,10 @@ def _deadlock(prepared: Prepared, batches: Sequence[Batch], not_started: int) ->
     circling = sum(group.size for batch in batches for group in batch.held.spinning.values())
     meeting = [(step, batch, group) for batch in batches for step, group in batch.held.meetings()]
     for batch in batches:
-        standing = [*batch.barriers.entries(), *batch.mbarriers.waiting]
-        standing += batch.clusters.waiting if batch.clusters is not None else []
-        meeting += [(entry.step, batch, entry.group) for entry in standing]
+        meeting += [(entry.step, batch, entry.group) for entry in batch.barriers.entries()]
+        meeting += [(entry.step, batch, entry.group) for entry in batch.mbarriers.waiting]
+        if batch.clusters is not None:
+            meeting += [(entry.step, batch, entry.group) for entry in batch.clusters.waiting]
     at_barriers = sum(group.size for _, _, group in meeting)
     text = f"{circling:,} thread{'s go' if circling != 1 else ' goes'} round such a loop"
     text += f", {at_barriers:,} wait{'s' if at_barriers == 1 else ''} at a barrier" if at_barriers else ""

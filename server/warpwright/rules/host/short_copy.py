@@ -150,12 +150,12 @@ def _of_chunks(function: HostFunction) -> Iterator[Finding]:
     """Copies and fills of chunks that lie as many elements apart as the call asks for bytes: `x + c * chunk`."""
     source = function.source
     for call in function.all_moves:
-        if len(call.arguments) < 3 or call.arguments[2].type not in ("identifier", "number_literal"):
+        if len(call.arguments) < 3 or call.arguments[2].type != "identifier":
             continue
         size = _words(source, call.arguments[2])
         for place in call.arguments[:2]:
             name, apart = _chunks(source, place)
-            declared = function.declared.get(name, ())
+            declared = function.declared.get(name, [])
             is_wide = (
                 len(declared) == 1
                 and _is_pointer(declared[0][1])
