@@ -1,6 +1,6 @@
 """Where files that are not read may launch a kernel, what relies on launches is done to a kernel beside it.
 
-Its cases are in beside/NAME.md, laid out as those of the rewrites are.
+Its cases are in beside.md, laid out as those of the rewrites are.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.cases import Case, cases_of, check_case
+from support.cases import Case, check_case, read_cases
 from support.findings import compile_errors, program
 from support.pages import code, sections
 from warpwright.facts.analyze import analyze
@@ -20,7 +20,7 @@ from warpwright.verify.budget import Budget
 from warpwright.verify.report import Status
 from warpwright.verify.verify import verify
 
-CASES = cases_of(Path(__file__).parent / "beside")
+CASES = read_cases(Path(__file__).with_name("beside.md"))
 
 TOTAL = """__global__ void total(float *out, const float *in, int rows, int columns) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -40,7 +40,7 @@ def offered(text: str, rewrite: str, name: str = "kernel.cu") -> Rewrite | Decli
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_result_is_the_expected(case: Case) -> None:
-    result = offered(case.text, case.rewrite, f"{case.name}.cu")
+    result = offered(case.text, case.rewrite, f"{Path(case.name).name}.cu")
     if isinstance(result, Declined):
         check_case(case, declined=result.reason)
     else:

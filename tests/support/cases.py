@@ -19,6 +19,8 @@ __global__ void k(float *__restrict__ x) { ... }
 ```
 
 declined: x is written through another pointer.
+
+In a file for several rewrites the name of a case has its rewrite before it: `## add-restrict/two_arrays`.
 """
 
 from __future__ import annotations
@@ -50,11 +52,11 @@ class Case:
 
     @property
     def rewrite(self) -> str:
-        return self.file.stem
+        return self.id.partition("/")[0]
 
     @property
     def id(self) -> str:
-        return f"{self.rewrite}/{self.name}"
+        return self.name if "/" in self.name else f"{self.file.stem}/{self.name}"
 
 
 @cache
@@ -96,6 +98,6 @@ def check_case(case: Case, *, expected: str | None = None, declined: str | None 
     if UPDATE and found != case:
         read_cases.cache_clear()
         others = [found if each.name == case.name else each for each in read_cases(case.file)]
-        case.file.write_text(written(case.rewrite, others), encoding="utf-8")
+        case.file.write_text(written(case.file.stem, others), encoding="utf-8")
         return
     assert_same(_section(case), _section(found), case.id)
