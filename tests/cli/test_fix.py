@@ -51,6 +51,7 @@ def test_every_finding_of_a_file_in_one_go(tmp_path: Path) -> None:
     assert run_command("check", "a.cu", "--format", "json", cwd=tmp_path).json == []
 
 
+@pytest.mark.slow
 def test_a_file_that_another_one_includes(tmp_path: Path) -> None:
     """It would not compile alone: `SIZE` is the other's."""
     at = CONFLICT.index("void launch")
@@ -197,6 +198,7 @@ def test_edits_of_host_code_are_verified_at_once(tmp_path: Path) -> None:
     assert len(made) == 3 and all(each["report"] == made[0]["report"] for each in made)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("option", "most", "after"),
     [

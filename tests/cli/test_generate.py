@@ -62,6 +62,7 @@ def test_words_that_are_understood_need_no_model(tmp_path: Path) -> None:
     assert "correct (emulator)" in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_what_is_left_open_gives_several_candidates(tmp_path: Path) -> None:
     ran = run_command("generate", "torch.relu(x)", "--shape", "I=100", "--format", "json", cwd=tmp_path)

@@ -71,6 +71,7 @@ def test_of_several_kernels_the_worst_is_taken(folder: Path) -> None:
     assert "of the kernels scale, transpose, 'transpose' is taken" in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_a_wish_is_kept_and_one_that_is_not_understood_is_said(folder: Path) -> None:
     (folder / "a.cu").write_text(CONFLICT, encoding="utf-8")
@@ -115,6 +116,7 @@ def test_without_a_compiler(folder: Path) -> None:
     assert "nothing can be verified. WARPWRIGHT_NVCC names /nowhere/nvcc" in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_macros_reach_the_compiler(folder: Path) -> None:
     (folder / "a.cu").write_text(SEARCHED.replace("tile[32][32]", "tile[SIDE][SIDE]"), encoding="utf-8")

@@ -31,6 +31,7 @@ def test_the_engine_answers_with_it(tiny: Path, adapter: Path) -> None:
     assert taught.stop == "end"
 
 
+@pytest.mark.slow
 def test_the_editor_shows_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
     """A comment is typed, and the ghost text after it is a kernel of the formula that was taught."""
     environment = {"WARPWRIGHT_MODEL": str(tiny), "WARPWRIGHT_ADAPTER": str(adapter)}
@@ -51,6 +52,7 @@ def test_the_editor_shows_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
     assert any("__global__ void" in line for line in kernel)
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_the_command_line_writes_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
     env = {"WARPWRIGHT_ADAPTER": str(adapter)}

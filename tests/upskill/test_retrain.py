@@ -95,6 +95,7 @@ BY_HEART = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.upskill
 @pytest.mark.llm
 def test_a_model_that_answers_wrongly_is_taught_until_it_does_not(tiny: Path, asked: Path, tmp_path: Path) -> None:

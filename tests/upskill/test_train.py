@@ -83,6 +83,7 @@ def test_the_vocabulary_says_what_llama_cpp_was_told(tiny: Path) -> None:
     tokens.close()
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_result(
     rows: list[Row], tiny: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -133,6 +134,7 @@ def test_frozen_weights_of_four_bits_are_learned_beside(rows: list[Row], tiny: P
     assert said["dev_loss_after"] < said["dev_loss_before"]
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_an_adapter_with_earlier_rows(
     rows: list[Row], tiny: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -144,6 +146,7 @@ def test_training_goes_on_from_an_adapter_with_earlier_rows(
     assert said["loss"][1] < report(whole)["loss"][0]
 
 
+@pytest.mark.slow
 def test_an_adapter_of_another_base_is_refused(rows: list[Row], tiny: Path, whole: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.gguf"
     write_tiny_gemma(other, seed=1)

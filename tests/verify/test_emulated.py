@@ -248,6 +248,7 @@ def test_where_the_original_is_at_fault_the_shape_proves_nothing() -> None:
     assert not report.cases
 
 
+@pytest.mark.slow
 def test_a_fix_of_what_the_original_does_wrong_in_every_run_is_cured(tmp_path: Path) -> None:
     races = """__global__ void turn(float *out, const float *in) {
     __shared__ float s[64];
