@@ -62,9 +62,14 @@ def test_the_command_line_writes_it(tiny: Path, adapter: Path, tmp_path: Path) -
     assert [each["report"]["status"] for each in report["candidates"]] == ["correct"], result
 
 
-def test_installed_it_is_the_default_model_s_adapter(
-    adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_installed_it_is_the_default_model_s_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gguf = pytest.importorskip("gguf")
+    adapter = tmp_path / "adapter.gguf"
+    writer = gguf.GGUFWriter(adapter, "gemma3")
+    writer.add_type("adapter")
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
     monkeypatch.delenv("WARPWRIGHT_ADAPTER", raising=False)
     monkeypatch.setenv("WARPWRIGHT_DATA_DIR", str(tmp_path))
     default = ModelFile(tmp_path / "weights.gguf", "the default", is_default=True)
