@@ -5,6 +5,7 @@
 #   away.sh ablations       train on 2,000, 8,000 and 32,000 examples of formulas, and on kernels' text alone and with them
 #   away.sh big             the 270m recipe with two rounds of retraining; call it again until it says that it is done
 #   away.sh taught          train the weights themselves (270m_whole), as codes of 2 and 3 bits, with the answers of each; call it again, too
+#   away.sh again           an epoch from what ships, on rows of another seed's names and steps, and its mean with what ships
 #   away.sh rounds          two rounds of retraining on what `taught` trained
 #   away.sh full            100 steps of the 4b_qlora recipe on a random Gemma 3 of full size: memory, tokens a second
 #
@@ -64,7 +65,8 @@ one() {
 coded() {
     ask "$1" 16 "$2"
     for bits in 2 3; do
-        "$PYTHON" -m warpwright_upskill.ship encode "$1" --bits "$bits" --out "$KEPT/$2-$bits" --decoded "$KEPT/$2-$bits-decoded"
+        "$PYTHON" -m warpwright_upskill.ship encode "$1" --bits "$bits" --out "$KEPT/$2-$bits"
+        "$PYTHON" -m warpwright_upskill.ship decode "$KEPT/$2-$bits" --model "$MODEL" --out "$KEPT/$2-$bits-decoded"
         ask "$KEPT/$2-$bits-decoded" 16 "$2-$bits"
     done
 }
@@ -94,6 +96,15 @@ taught)
     cp "$KEPT/taught/training.json" "$OUT/taught-training.json"
     coded "$KEPT/taught" taught
     echo "done" ;;
+again)
+    whole
+    "$PYTHON" -m warpwright_upskill.ship decode "$HERE/../../server/warpwright/assist/taught/data" --model "$MODEL" --out "$KEPT/shipped"
+    "$PYTHON" -m warpwright_upskill.train "$KEPT/examples.rows" --model "$MODEL" --adapter "$KEPT/shipped" --out "$KEPT/again" \
+        --config "$HERE/270m_whole.toml" --set learning_rate=1e-4 "$@"
+    "$PYTHON" -m warpwright_upskill.ship blend "$KEPT/shipped" "$KEPT/again" --share 0.75 --out "$KEPT/blended"
+    cp "$KEPT/again/training.json" "$OUT/again-training.json"
+    coded "$KEPT/blended" again
+    echo "done" ;;
 rounds)
     whole
     "$PYTHON" -m warpwright_upskill.retrain "$KEPT/examples.rows" --model "$MODEL" --adapter "$KEPT/taught" --out "$KEPT/rounds" --rounds "${ROUNDS:-2}" \
@@ -109,5 +120,5 @@ full)
     "$PYTHON" -m warpwright_upskill.export "$KEPT/full" --model "$KEPT/$SIZE.gguf" --type q8_0 --out "$KEPT/full.gguf"
     cp "$KEPT/full/training.json" "$OUT/full.json"
     cp "$KEPT/full.gguf.json" "$OUT" ;;
-*) echo "away.sh: keep FOLDER, ablations, big, taught, rounds or full" >&2; exit 2 ;;
+*) echo "away.sh: keep FOLDER, ablations, big, taught, again, rounds or full" >&2; exit 2 ;;
 esac

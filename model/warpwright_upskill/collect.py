@@ -141,6 +141,7 @@ def main(
         "audit_failed": against,
         "compiler": f"nvcc {toolchain.version}",
         "seconds": round(time.monotonic() - started),
+        "processor_seconds": round(sum(os.times()[:4])),
     }
     click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     if not kept:

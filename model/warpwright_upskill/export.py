@@ -82,6 +82,17 @@ def weight_name(peft_name: str) -> str:
     return f"blk.{match[1]}.{GGUF_NAMES[match[2]]}.weight"
 
 
+def torch_name(name: str) -> str:
+    """The other way round: torch's name of a weight by llama.cpp's.
+
+    >>> torch_name("blk.3.attn_output.weight")
+    'model.layers.3.self_attn.o_proj.weight'
+    """
+    layer, own = name.removeprefix("blk.").removesuffix(".weight").split(".")
+    (path,) = (torch for torch, here in GGUF_NAMES.items() if here == own)
+    return f"model.layers.{layer}.{path}.weight"
+
+
 def export(adapter: Path, out: Path, kind: str = "f16", rank: int = RANK) -> int:
     """Write the peft adapter in folder `adapter` to `out`; returns the number of matrices.
 

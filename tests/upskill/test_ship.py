@@ -28,7 +28,8 @@ def trained(tiny: Path, lesson: Path, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="module")
 def data(tiny: Path, trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    ran("ship", "encode", trained, "--bits", "3", "--out", folder, "--decoded", folder / "decoded")
+    ran("ship", "encode", trained, "--bits", "3", "--out", folder)
+    ran("ship", "decode", folder, "--model", tiny, "--out", folder / "decoded")
     ran("ship", "card", folder, "--first", "400", "--model", tiny)
     return folder
 
@@ -39,6 +40,19 @@ def test_codes_hold_nearly_all_of_what_changed(trained: Path, data: Path) -> Non
     assert whole.keys() == held.keys()
     lost = sum(float(((held[name] - whole[name]).astype("float32") ** 2).sum()) for name in whole)
     assert 0 < lost < 0.1 * sum(float((each.astype("float32") ** 2).sum()) for each in whole.values())
+
+
+def test_the_mean_of_two_runs_lies_between_them(trained: Path, data: Path, tmp_path: Path) -> None:
+    ran("ship", "blend", trained, data / "decoded", "--share", "0.25", "--out", tmp_path / "mean")
+    one, other, mean = (read_changes(each) for each in (trained, data / "decoded", tmp_path / "mean"))
+    for name in one:
+        expected = 0.75 * one[name].astype("float32") + 0.25 * other[name].astype("float32")
+        np.testing.assert_allclose(mean[name], expected, rtol=1e-3, atol=1e-7)
+    base = tmp_path / "mean" / "base.json"
+    base.write_text(json.dumps({"name": "other.gguf", "fingerprint": "0"}), encoding="utf-8")
+    assert "is not of the same weights" in refused(
+        "ship", "blend", trained, tmp_path / "mean", "--out", tmp_path / "no"
+    )
 
 
 @pytest.mark.slow
@@ -60,6 +74,8 @@ def test_a_damaged_part_and_another_base_are_refused(tiny: Path, data: Path, tmp
     ran("tiny", tmp_path / "other.gguf", "--seed", "7")
     with pytest.raises(GgufError, match="is not the model that was taught"):
         make(tmp_path / "other.gguf", tmp_path / "made.gguf", data)
+    said = refused("ship", "decode", data, "--model", tmp_path / "other.gguf", "--out", tmp_path / "no")
+    assert "is not of other.gguf" in said
     shutil.copytree(data, tmp_path / "data")
     part = tmp_path / "data" / "changes-1.npz"
     part.write_bytes(part.read_bytes()[:-1])
@@ -79,6 +95,7 @@ def test_what_cannot_be_made_is_one_sentence(tmp_path: Path, capsys: pytest.Capt
 def test_parts_without_trained_weights_are_refused(tmp_path: Path, tiny: Path) -> None:
     assert "holds no trained weights" in refused("ship", "encode", tmp_path, "--out", tmp_path / "out")
     assert "holds no parts" in refused("ship", "card", tmp_path, "--model", tiny)
+    assert "holds no parts" in refused("ship", "decode", tmp_path, "--model", tiny, "--out", tmp_path / "out")
 
 
 def test_a_code_has_the_bits_that_are_asked_for() -> None:

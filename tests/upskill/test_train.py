@@ -140,7 +140,10 @@ def test_training_goes_on_from_an_adapter_with_earlier_rows(
 ) -> None:
     config = replace(CONFIG, judge_every=0, pretrain_epochs=1, replay=0.5)
     text = Row("text", PRETRAIN, rows[0].ids, 1)
-    said = train(gguf=tiny, rows=[*rows[:4], text], replayed=rows[6:11], out=tmp_path, config=config, start=whole)
+    without_share = replace(rows[4], task="plan")
+    said = train(
+        gguf=tiny, rows=[*rows[:4], text, without_share], replayed=rows[6:11], out=tmp_path, config=config, start=whole
+    )
     assert said["planned_steps"] == 1 + 2 * (1 + 1)
     assert said["dev_loss_before"] is None
     assert said["loss"][1] < report(whole)["loss"][0]

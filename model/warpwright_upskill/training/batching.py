@@ -21,8 +21,9 @@ def steps_of(rows: Sequence[Row], replayed: Sequence[Row], config: Config) -> li
     steps: list[Batch] = []
     for _ in range(config.pretrain_epochs):
         steps += _shuffled(_grouped(texts, config.batch, random), random)
-    own = [row for row in rows if row.task != PRETRAIN]
-    old = [row for row in replayed if row.task != PRETRAIN]
+    shares = dict(config.mix)
+    own = [row for row in rows if shares.get(row.task, 0.0) > 0]
+    old = [row for row in replayed if shares.get(row.task, 0.0) > 0]
     for _ in range(config.epochs):
         batches = _mixed(own, len(own), config, random)
         if old and own:

@@ -126,6 +126,11 @@ def save_adapter(model: Any, folder: Path, gguf: Path) -> None:
     else:
         with quiet_warnings():
             model.save_pretrained(str(folder))
+    write_base(gguf, folder)
+
+
+def write_base(gguf: Path, folder: Path) -> None:
+    """Note which model what is in `folder` is of."""
     said = {"name": gguf.name, "fingerprint": fingerprint(read_gguf(gguf))}
     (folder / BASE_FILE).write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
 
