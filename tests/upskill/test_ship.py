@@ -42,6 +42,7 @@ def test_codes_hold_nearly_all_of_what_changed(trained: Path, data: Path) -> Non
     assert 0 < lost < 0.1 * sum(float((each.astype("float32") ** 2).sum()) for each in whole.values())
 
 
+@pytest.mark.slow
 def test_the_mean_of_two_runs_lies_between_them(trained: Path, data: Path, tmp_path: Path) -> None:
     ran("ship", "blend", trained, data / "decoded", "--share", "0.25", "--out", tmp_path / "mean")
     one, other, mean = (read_changes(each) for each in (trained, data / "decoded", tmp_path / "mean"))
