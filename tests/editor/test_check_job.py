@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from warpwright.editor import check_job
 from warpwright.editor.check_job import cuda_files
 
 
@@ -23,6 +24,14 @@ def test_the_first_by_name_and_whether_there_are_more(tmp_path: Path) -> None:
     assert cuda_files(tmp_path, 5) == (expected, False)
     assert cuda_files(tmp_path, 4) == (expected[:4], True)
     assert cuda_files(tmp_path, 1) == (expected[:1], True)
+
+
+def test_a_folder_of_any_size_is_listed_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "a.cu", "b.txt", "sub/c.cu", "sub/d.cu")
+    monkeypatch.setattr(check_job, "MOST_ENTRIES", 5)
+    assert cuda_files(tmp_path, 100) == ([tmp_path / name for name in ("a.cu", "sub/c.cu", "sub/d.cu")], True)
+    monkeypatch.setattr(check_job, "MOST_ENTRIES", 3)
+    assert cuda_files(tmp_path, 100) == ([tmp_path / "a.cu"], True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a path of any length can be made with folders' descriptors only")

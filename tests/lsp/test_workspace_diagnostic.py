@@ -68,17 +68,18 @@ def test_many_files_come_piece_by_piece_up_to_the_limit_which_is_said_once(tmp_p
         assert len(parts) == 3
         editor.tell_of(tmp_path / "00.cu")
         pulled(editor, [], "second").result(60)
-        (said,) = editor.messages
-        assert said == f"{tmp_path} has more than 17 files with kernels: the first 17 are looked at."
+        (said,) = (each.message for each in editor.client.log_messages)
+        assert said == f"{tmp_path} has more files than are analysed unopened: the first 17 .cu files are."
+        assert not editor.messages
 
 
-def test_without_the_setting_nothing_is_looked_at_and_a_cancel_ends_the_wait(tmp_path: Path) -> None:
+def test_with_0_nothing_is_looked_at_and_a_cancel_ends_the_wait(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
-    with start_editor(VSCODE, tmp_path) as editor:
+    with start_editor(VSCODE, tmp_path, options={"workspaceFiles": 0}) as editor:
         assert list(pulled(editor, [], "first").result(60).items) == []
         waiting = pulled(editor, [], "second")
         editor.notify("$/cancelRequest", types.CancelParams(id="second"))
         error = waiting.exception(60)
         assert error is not None
-        editor.set_settings({"workspaceFiles": 5})
-        assert len(pulled(editor, [], "third").result(60).items) == 1
+        editor.set_settings({})
+        assert len(pulled(editor, [], "third").result(60).items) == 1  # files are looked at unless told otherwise

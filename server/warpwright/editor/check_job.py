@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from warpwright.syntax.source import Source, SourceError, Span, read_source
 
 log = logging.getLogger(__name__)
 FILE_SECONDS = 20.0
+MOST_ENTRIES = 20_000
+"""Files and folders of an opened folder that are listed, so that a home folder costs no more than a project."""
 Json = dict[str, Any]
 Place = tuple[int, int, int, int]
 """Line and character of the start and of the end, 0-based, in the units agreed with the editor."""
@@ -43,31 +47,43 @@ def check_files(request: Json, _progress: Progress, is_cancelled: IsCancelled) -
 
 
 def cuda_files(folder: Path, most: int) -> tuple[list[Path], bool]:
-    """The first `most` .cu files of a folder and those below it by name, hidden folders left out, and whether there are
-    more."""
+    """The first `most` .cu files of a folder and those below it by name, hidden folders left out, and whether there may
+    be more."""
     found: list[Path] = []
     pending = [folder]
+    listed = 0
     while pending:
-        files, folders = _entries(pending.pop())
-        if len(found) + len(files) > most:
+        entries = _entries(pending.pop(), MOST_ENTRIES - listed)
+        listed += len(entries)
+        files, folders = _parted(entries)
+        if len(found) + len(files) > most or listed == MOST_ENTRIES:
             return [*found, *files][:most], True
         found += files
         pending += reversed(folders)
     return found, False
 
 
-def _entries(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The .cu files and the folders in a folder by name; none in one that may not be looked into. A link to a folder is
-    left out, as it may lead back."""
+def _entries(folder: Path, most: int) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name; nothing in one that may not be looked into."""
     try:
-        entries = sorted(folder.iterdir())
-        files = [entry for entry in entries if entry.suffix == ".cu" and entry.is_file()]
-        folders = [
-            each for each in entries if not each.name.startswith(".") and each.is_dir() and not each.is_symlink()
-        ]
+        with os.scandir(folder) as entries:
+            return sorted(islice(entries, most), key=lambda entry: entry.name)
     except OSError:
-        return [], []
+        return []
+
+
+def _parted(entries: list[os.DirEntry[str]]) -> tuple[list[Path], list[Path]]:
+    """The .cu files and the folders. A link to a folder is left out, as it may lead back."""
+    files = [Path(entry.path) for entry in entries if entry.name.endswith(".cu") and _is_file(entry)]
+    folders = [Path(each.path) for each in entries if each.name[0] != "." and each.is_dir(follow_symlinks=False)]
     return files, folders
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads in a circle
+        return False
 
 
 def _checked(path: str, given: Json, encoding: Encoding) -> list[Json]:

@@ -43,7 +43,7 @@ class Settings:
     verify_fixes: str = "first"
     code_lens: bool = True
     inlay_hints: bool | str = True
-    workspace_files: int = 0
+    workspace_files: int = 100
     ghost_text: bool = True
     ghost_text_seconds: float = 20.0
     compile: str = "onPause"

@@ -93,7 +93,7 @@ async def _reports(ls: Server, params: types.WorkspaceDiagnosticParams) -> list[
     for sentence in listed.limits:
         if sentence not in ls.told:
             ls.told.add(sentence)
-            ls.message(sentence)
+            ls.window_log_message(types.LogMessageParams(types.MessageType.Info, sentence))
     known = {each.uri: each.value for each in params.previous_result_ids}
     present = {uri_of(file.path): file for file in listed.files}
     fresh = [file for uri, file in present.items() if known.get(uri) != file.result]
@@ -133,7 +133,7 @@ def _listed(folders: Folders, opened: frozenset[str], headers: int) -> _Listed:
         most = folders.settings_of(str(folder / "any.cu")).workspace_files
         paths, has_more = cuda_files(folder, most) if most else ([], False)
         if has_more:
-            limits.append(f"{folder} has more than {most} files with kernels: the first {most} are looked at.")
+            limits.append(f"{folder} has more files than are analysed unopened: the first {len(paths)} .cu files are.")
         for path in map(str, paths):
             if path not in opened and (stamp := stamp_of(path)):
                 settings = settings_json(folders.settings_of(path))

@@ -50,18 +50,12 @@ test("a header of C++ is judged by the launch in the file that includes it", asy
   assert.match(found.message, /32/);
 });
 
-test("files that are not open are looked at where the setting says so", async () => {
+test("files that are not open are looked at", async () => {
   await open("transpose.cu");
   const file = await write("closed.cu", KERNEL + LAUNCH);
-  const settings = workspace.getConfiguration("warpwright");
-  await settings.update("workspaceFiles", 10);
-  try {
-    const conflicts = () => ours(file).filter((each) => codeOf(each) === "bank-conflict").length;
-    await eventually(() => (conflicts() > 0 ? true : undefined), "the finding of a file that is not open");
-    assert.ok(window.visibleTextEditors.every((each) => each.document.uri.fsPath !== file.fsPath));
-    await write("closed.cu", KERNEL.replace("[32][32]", "[32][33]") + LAUNCH);
-    await eventually(() => (conflicts() === 0 ? true : undefined), "no finding after the change on disk");
-  } finally {
-    await settings.update("workspaceFiles", undefined);
-  }
+  const conflicts = () => ours(file).filter((each) => codeOf(each) === "bank-conflict").length;
+  await eventually(() => (conflicts() > 0 ? true : undefined), "the finding of a file that is not open");
+  assert.ok(window.visibleTextEditors.every((each) => each.document.uri.fsPath !== file.fsPath));
+  await write("closed.cu", KERNEL.replace("[32][32]", "[32][33]") + LAUNCH);
+  await eventually(() => (conflicts() === 0 ? true : undefined), "no finding after the change on disk");
 });
