@@ -134,7 +134,9 @@ def test_output_goes_where_it_is_asked(tmp_path: Path) -> None:
         (["a.cu", "--from", "report.csv", "--kernel", "none"], "a.cu: no kernel 'none'; it has: transpose"),
         (["empty.cu", "--from", "report.csv"], "empty.cu: no kernel (__global__ function) in this file"),
         (["changed/a.cu", "--from", "report.csv"], "was made of another text than changed/a.cu has now: its line 3"),
-        (["a.cu", "--from", "report.csv", "--shape", "n=3"], "--shape is for a run; a report has the sizes of its own"),
+        (["a.cu", "--from", "report.csv", "--against", "a.cu"], "--against runs both texts; a report is of one"),
+        (["a.cu", "--against", "a.cu", "--format", "json"], "--against is for text and html"),
+        (["a.cu", "--from", "report.csv", "--shape", "n=3"], "--shape is for a run; a report has its own sizes"),
         (["other.cu", "--from", "report.csv"], "report.csv holds none of the kernels scale"),
     ],
 )
@@ -214,6 +216,30 @@ def test_the_emulator_runs_a_kernel(tmp_path: Path) -> None:
     line = next(each for each in ran.json["lines"] if each["line"] == line_of(UNCHECKED, "data[i] ="))
     assert (line["file"], line["instruction_set"]) == ("a.cu", "ptx")
     assert (line["requests"], line["sectors"], line["ideal_sectors"]) == (64, 250, 250)
+
+
+@pytest.mark.nvcc
+def test_two_texts_beside_each_other(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    (tmp_path / "b.cu").write_text(CLEAN, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache"), "COLUMNS": "200"}
+    ran = run_command("profile", "b.cu", "--against", "a.cu", cwd=tmp_path, env=env)
+    assert ran.status == 0
+    assert "a.cu -> b.cu" in ran.stdout
+    number = line_of(CLEAN, "tile[threadIdx.x][threadIdx.y]")
+    (row,) = (line for line in ran.stdout.splitlines() if line.split()[:2] == [str(number)] * 2)
+    each = [int(words.replace(",", "")) for words in re.search(r"([\d,]+) -> ([\d,]+) ", row).groups()]  # type: ignore[union-attr]
+    assert each[0] == 32 * each[1]
+    assert re.search(r"Total: .*; shared wavefronts [\d,]+ -> [\d,]+ \(0\.06x\)", ran.stdout)
+    declared = [line for line in ran.stdout.splitlines() if "__shared__" in line]
+    assert [re.search(r"[-+] {2,}__shared__", line) is not None for line in declared] == [True, True]
+    page = run_command(
+        "profile", "b.cu", "--against", "a.cu", "--format", "html", "--output", "p.html", cwd=tmp_path, env=env
+    )
+    assert page.status == 0
+    html = (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert (html.count('class="went"'), html.count('class="came"')) == (1, 1)
+    assert f"{each[0]:,} → {each[1]:,}" in html
 
 
 @pytest.mark.nvcc

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from warpwright.editor.profile.store import MOST_TEXTS, load_profiles, placed, store_profile
+from warpwright.editor.profile.store import MOST_TEXTS, load_profiles, other_version, placed, store_profile
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Program
 from warpwright.facts.profile import (
@@ -104,6 +104,17 @@ def test_the_same_run_is_kept_once(tmp_path: Path) -> None:
     store_profile(profile(here))
     store_profile(again)
     assert load(here) == (again,)
+
+
+def test_the_last_other_version_is_found_at_the_same_sizes_in_the_same_file(tmp_path: Path) -> None:
+    first = profile(program(tmp_path / "src"))
+    second = profile(program(tmp_path / "src", TEXT + "\n"))
+    for each in (first, profile(program(tmp_path / "other", TEXT + "\n\n")), replace(second, kernel="other"), second):
+        store_profile(each)
+    assert other_version(second) == first
+    assert other_version(first) == second
+    assert other_version(profile(program(tmp_path / "src", TEXT + "\n"), n=64)) is None
+    assert other_version(replace(second, texts={"a.cu": text_hash(b"")})) is None
 
 
 def test_one_without_text_is_not_kept(tmp_path: Path) -> None:

@@ -100,6 +100,16 @@ def test_the_page_has_one_style_one_script_and_nothing_that_a_strict_policy_forb
     assert [a["data-line"] for tag, a in found if tag == "tr" and "data-line" in a] == ["1", "2", "3"]
 
 
+def test_the_totals_of_the_last_other_version_stand_beside_those_that_differ() -> None:
+    program = analyze(Source("a.cu", TEXT.encode()), lambda path, name: None)
+    launch, texts = ProfiledLaunch((1, 1, 1), (32, 1, 1)), {"a.cu": text_hash(TEXT.encode())}
+    now, before = (
+        Profile("k", launch, Backend.EMULATOR, texts, (Line("a.cu", 2, InstructionSet.PTX, n, 32),)) for n in (4, 9)
+    )
+    assert "executed by a warp; last other version: 9<" in results_html("k", view_of(now, program), [], before)
+    assert "last other version" not in results_html("k", view_of(now, program), [], now)
+
+
 def test_a_kernel_of_which_nothing_is_known_says_what_to_do() -> None:
     page = results_html("k", None, ())
     assert "run Profile" in page

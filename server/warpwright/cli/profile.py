@@ -28,7 +28,7 @@ from warpwright.facts.profile import Profile
 from warpwright.facts.profile_document import profile_json
 from warpwright.missing import Missing
 from warpwright.problems.guesses import NOT_RECONSTRUCTED
-from warpwright.progress import IsCancelled
+from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.encoding import shown_in
 from warpwright.syntax.source import SourceError, read_source
 from warpwright.toolchain.ncu import exported, find_ncu
@@ -75,6 +75,11 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, values: tuple[str,
     help="Take the counts from a report of Nsight Compute's (.ncu-rep), or from its source page as CSV.",
 )
 @click.option(
+    "--against",
+    metavar="FILE",
+    help="An earlier text of the kernel: run it at the same sizes, and show each line before and now.",
+)
+@click.option(
     "--format",
     "output",
     type=click.Choice(["text", "json", "html"]),
@@ -92,6 +97,7 @@ def command(
     sizes: dict[str, int],
     backend: str,
     report: str | None,
+    against: str | None,
     output: str,
     order: str,
     target: str | None,
@@ -104,7 +110,11 @@ def command(
     2 it could not be run, or what it found may come of what was guessed of the launch.
     """
     if report is not None and sizes:
-        raise CannotRun("--shape is for a run; a report has the sizes of its own. Leave one of the two out.")
+        raise CannotRun("--shape is for a run; a report has its own sizes. Leave one of the two out.")
+    if against is not None and report is not None:
+        raise CannotRun("--against runs both texts; a report is of one. Leave one of the two out.")
+    if against is not None and output == "json":
+        raise CannotRun("--against is for text and html; `--format json` gives each profile by itself.")
     program = _program(file, compiled)
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         if report is not None:
@@ -112,28 +122,46 @@ def command(
             profiles = from_report(Path(report), program, kernel, is_cancelled)
         else:
             name = choose_kernel(program, kernel).name
-            assume, folders = compiled.assumptions(program.source), compiled.include_folders(program.source)
-            flags = nvcc_flags(compiled, program.source)
-            if backend == "ncu":
-                from warpwright.verify.profile import measured_profile
-
-                made = measured_profile(program, name, sizes, flags, progress, is_cancelled)
-            else:
-                wanted = Wanted(name, sizes, assume, folders, flags=flags)
-                made = emulated_profile(program, wanted, progress, is_cancelled)
-            if isinstance(made, Missing):
-                raise CannotRun(str(made).strip())
-            profiles = [placed(made, program) or made]
-    profile = profiles[0]
+            profiles = [_run(program, name, sizes, backend, compiled, progress, is_cancelled)]
+        profile = profiles[0]
+        earlier = None
+        if against is not None:
+            other = _program(against, compiled)
+            same = kernel or (profile.kernel if other.kernel(profile.kernel) else None)
+            name, sizes = choose_kernel(other, same).name, dict(profile.launch.shape)
+            earlier = view_of(_run(other, name, sizes, backend, compiled, progress, is_cancelled), other)
     if others := ", ".join(dict.fromkeys(p.function or p.kernel for p in profiles[1:])):
         say_note(f"{report} also has {others}; --kernel names one.")
     for each in profiles:
         _keep(each)
-    _print(view_of(profile, program), output, order, Path(target) if target else None)
+    _print(view_of(profile, program), earlier, output, order, Path(target) if target else None)
     if profile.faults and not profile.own_faults:
         say_error(f"{profile.kernel}: {NOT_RECONSTRUCTED}: say in directives what was guessed")
         return 2
     return int(bool(profile.faults))
+
+
+def _run(
+    program: Program,
+    kernel: str,
+    sizes: dict[str, int],
+    backend: str,
+    compiled: Compiled,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+) -> Profile:
+    """The profile of one run. Raises CannotRun."""
+    flags = nvcc_flags(compiled, program.source)
+    if backend == "ncu":
+        from warpwright.verify.profile import measured_profile
+
+        made = measured_profile(program, kernel, sizes, flags, progress, is_cancelled)
+    else:
+        assume, folders = compiled.assumptions(program.source), compiled.include_folders(program.source)
+        made = emulated_profile(program, Wanted(kernel, sizes, assume, folders, flags=flags), progress, is_cancelled)
+    if isinstance(made, Missing):
+        raise CannotRun(str(made).strip())
+    return placed(made, program) or made
 
 
 def _program(file: str, compiled: Compiled) -> Program:
@@ -185,18 +213,23 @@ def _keep(profile: Profile) -> None:
         say_warning(f"the profile could not be kept ({error.strerror}); set WARPWRIGHT_CACHE_DIR")
 
 
-def _print(view: View, output: str, order: str, target: Path | None) -> None:
+def _print(view: View, earlier: View | None, output: str, order: str, target: Path | None) -> None:
+    shown = sys.stdout.isatty() or "COLUMNS" in os.environ
+    width = shutil.get_terminal_size().columns if shown else None
     if output == "json":
         text = json.dumps(shown_in(profile_json(view.profile)), indent=1)
     elif output == "html":
         from warpwright.editor.profile.html import profile_html
 
-        text = profile_html(view)
+        text = profile_html(view, earlier)
         source = Path(next(iter(view.profile.texts), view.files[0].path))
         target = target or Path(f"{source.stem}.{view.profile.kernel}.html")
+    elif earlier is not None:
+        from warpwright.cli.profiles_text import profiles_text
+
+        text = profiles_text(earlier, view, width)
     else:
         from warpwright.cli.profile_text import profile_text
 
-        shown = sys.stdout.isatty() or "COLUMNS" in os.environ
-        text = profile_text(view, order, shutil.get_terminal_size().columns if shown else None)
+        text = profile_text(view, order, width)
     print_or_write(text, target, styled=output == "text")

@@ -49,7 +49,7 @@ def profile_text(view: View, order: str, width: int | None) -> str:
         "",
     ]
     tables = [
-        ("" if len(view.files) == 1 else f"{click.style(path, bold=True)}\n") + _rendered(_table(view, rows), width)
+        ("" if len(view.files) == 1 else f"{click.style(path, bold=True)}\n") + rendered(_table(view, rows), width)
         for path, rows in _chosen(view, order)
     ]
     tail = [_total(view)]
@@ -165,7 +165,7 @@ def _fault(fault: Fault) -> str:
     return f"{fault.file}:{fault.line}: {printable(fault_words(fault))}"
 
 
-def _rendered(table: Table, width: int) -> str:
+def rendered(table: Table, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system="standard", highlight=False)
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]

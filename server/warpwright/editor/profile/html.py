@@ -12,6 +12,7 @@ from html import escape
 from pathlib import PurePath
 
 from warpwright.editor.page_theme import THEME_BUTTON, highlighted, page
+from warpwright.editor.profile.beside import beside, change, measures
 from warpwright.editor.profile.page import SCRIPT, STYLE
 from warpwright.editor.profile.view import (
     BASES,
@@ -50,15 +51,14 @@ _MEMORIES = (
         "global",
         "Global sectors",
         lambda counts: counts.global_sectors,
-        "Sectors of 32 bytes that requests to global memory touched. The green part of a bar is the fewest that the "
-        "lanes that were on could do with, the orange part is the excess, and the figure behind the number how many "
-        "times the fewest it is.",
+        "32-byte sectors that global memory requests moved. The green part of a bar is the ideal for the active lanes, "
+        "the orange part the excess, and the figure after the number their ratio.",
     ),
     _Column(
         "shared",
         "Shared wavefronts",
         lambda counts: counts.shared_wavefronts,
-        "Passes that requests to shared memory took. More than the fewest is a bank conflict.",
+        "Passes over the banks of shared memory. More than the ideal is a bank conflict.",
     ),
     _Column(
         "local",
@@ -69,21 +69,49 @@ _MEMORIES = (
 )
 
 
-def profile_html(view: View) -> str:
-    """The whole page."""
-    return page(f"{view.profile.kernel}: profile", STYLE, profile_body(view), SCRIPT)
+def profile_html(view: View, earlier: View | None = None) -> str:
+    """The whole page; with the profile of an earlier text, what each line did before and now comes first."""
+    compared = _beside(earlier, view) if earlier is not None else ()
+    return page(f"{view.profile.kernel}: profile", STYLE, profile_body(view, compared), SCRIPT)
 
 
-def profile_body(view: View, more: Iterable[str] = ()) -> Iterator[str]:
-    """What the page says, with `more` sections below the source."""
+def profile_body(
+    view: View, above: Iterable[str] = (), below: Iterable[str] = (), was: Counts | None = None
+) -> Iterator[str]:
+    """What the page says, with sections `above` and `below` the source; `was`: the last other version's totals."""
     memories = [column for column in _MEMORIES if column.pair(view.total) is not None]
     yield from _header(view, view.profile.function or view.profile.kernel)
-    yield from _tiles(view, memories)
+    yield from _tiles(view, memories, was)
     yield from _faults(view)
+    yield from above
     for file in view.files:
         yield from _file(view, file, memories)
-    yield from more
+    yield from below
     yield from _legend(view, memories)
+
+
+def _beside(before: View, now: View) -> Iterator[str]:
+    """The two texts as a diff, with what each line did before and now."""
+    columns = measures(before, now)
+    names = f"{escape(before.files[0].path)} → {escape(now.files[0].path)}"
+    yield f'<section class="file"><div class="bar"><h2>{names}</h2></div><div class="scrolled"><table>'
+    heads = "".join(f"<th>{escape(each.name)}</th>" for each in columns)
+    yield f'<thead><tr><th class="n">Before</th><th>Now</th><th class="source">Source</th>{heads}</tr></thead><tbody>'
+    pairs = list(beside(before, now))
+    for lines, marked in zip(pairs, highlighted([each.row.text for each in pairs]), strict=True):
+        kind = {"-": "went", "+": "came", " ": "same"}[lines.sign]
+        numbers = [str(row.number) if row is not None else "" for row in (lines.before, lines.now)]
+        cells = "".join(
+            f'<td class="figure">{escape(each.words(lines)).replace("-&gt;", "→")}</td>' for each in columns
+        )
+        yield (
+            f'<tr class="{kind}"><td class="n">{numbers[0]}</td><td class="figure">{numbers[1]}</td>'
+            f'<td class="source"><pre>{lines.sign} {marked}</pre></td>{cells}</tr>'
+        )
+    yield '<tr><td class="n"></td><td></td><td class="source"><b>Total</b></td>'
+    for each in columns:
+        yield f'<td class="figure"><b>{change(*each.pair(before.total, now.total)).replace("->", "→")}</b></td>'
+    yield "</tr></tbody></table></div></section>"
 
 
 def _header(view: View, name: str) -> Iterator[str]:
@@ -99,10 +127,12 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _tiles(view: View, memories: list[_Column]) -> Iterator[str]:
+def _tiles(view: View, memories: list[_Column], was: Counts | None) -> Iterator[str]:
     total, kind = view.total, view.instruction_set.value.upper()
+    before = was or total
     yield '<section class="tiles">'
-    yield _tile(f"{kind} instructions", f"{total.instructions:,}", "executed by a warp")
+    executed = _and_was("executed by a warp", before.instructions, total.instructions)
+    yield _tile(f"{kind} instructions", f"{total.instructions:,}", executed)
     yield _tile("Threads per instruction", f"{total.threads_per_instruction:.1f}", "of 32 lanes")
     for column in memories:
         pair = column.pair(total)
@@ -111,15 +141,22 @@ def _tiles(view: View, memories: list[_Column]) -> Iterator[str]:
             below = "" if pair[1] is None else "ideal" if pair[0] <= pair[1] else f"ideal {pair[1]:,}"
             grave = ratio is not None and ratio >= WASTEFUL
             times = f' <small class="times">{ratio:.1f}×</small>' if ratio is not None and ratio >= NOTABLE else ""
+            below = _and_was(below, (column.pair(before) or (0, None))[0], pair[0])
             yield _tile(column.title, f"{pair[0]:,}{times}", below, "bad" if grave else "")
     if total.branches:
-        share = f"of {total.branches:,} branches"
+        share = _and_was(f"of {total.branches:,} branches", before.divergent_branches, total.divergent_branches)
         yield _tile("Divergent branches", f"{total.divergent_branches:,}", share)
     if view.profile.backend is Backend.EMULATOR:
         faults = len(view.profile.own_faults)
         below = "found by this run" if faults else faults_words(view.profile) or "none in this run"
         yield _tile("Faults", str(faults), below, "bad" if faults else "")
     yield "</section>"
+
+
+def _and_was(text: str, before: int, now: int) -> str:
+    """With the count of the last other version, where it differs."""
+    was = f"last other version: {before:,}" if before != now else ""
+    return "; ".join(part for part in (text, was) if part)
 
 
 def _tile(title: str, figure: str, below: str, kind: str = "") -> str:
@@ -144,7 +181,7 @@ def _file(view: View, file: FileView, memories: list[_Column]) -> Iterator[str]:
     button = '<button type="button">Show the whole file</button>'
     path = escape(file.path)
     yield f'<section class="file" data-path="{path}"><div class="bar"><h2>{path}</h2>{button}</div>'
-    yield '<table class="kernel"><thead><tr>'
+    yield '<div class="scrolled"><table class="kernel"><thead><tr>'
     yield '<th class="n" data-sort="line">Line</th><th class="source">Source</th>'
     yield f'<th data-sort="instructions">{kind} instructions</th><th data-sort="threads">Threads</th>'
     for column in memories:
@@ -152,7 +189,7 @@ def _file(view: View, file: FileView, memories: list[_Column]) -> Iterator[str]:
     yield '<th data-sort="divergent">Divergent branches</th></tr></thead><tbody>'
     for row, marked in zip(file.rows, highlighted([row.text for row in file.rows]), strict=True):
         yield _row(view, file, row, marked, memories)
-    yield "</tbody></table></section>"
+    yield "</tbody></table></div></section>"
 
 
 def _row(view: View, file: FileView, row: Row, marked: str, memories: list[_Column]) -> str:
@@ -230,7 +267,7 @@ def _divergence(counts: Counts) -> str:
         return "<td></td>"
     share = 100 * counts.divergent_branches / counts.branches
     kind = "bad" if share >= 50 else "more" if counts.divergent_branches else "none"
-    said = f"{counts.divergent_branches:,} of {counts.branches:,} conditional branches parted the lanes of their warp"
+    said = f"{counts.divergent_branches:,} of {counts.branches:,} conditional branches diverged"
     rounded = "&lt;1" if 0 < share < 1 else f"{share:.0f}"
     figure = f'<i>{counts.divergent_branches:,}</i><em class="{kind}">{rounded} %</em>'
     return f'<td class="figure" title="{said}"><div>{figure}{_bar(("excess", share))}</div></td>'
@@ -269,12 +306,12 @@ def _legend(view: View, memories: list[_Column]) -> Iterator[str]:
     yield f"<dt>Data</dt><dd>{escape(INPUTS[profile.inputs])}</dd>"
     share = "The percentage is of the whole run."
     yield f"<dt>{kind.value.upper()} instructions</dt><dd>{escape(INSTRUCTIONS[kind])} {share}</dd>"
-    yield "<dt>Threads</dt><dd>Average lanes of a warp that were on and that no predicate left out, of 32.</dd>"
+    yield "<dt>Threads</dt><dd>Average active lanes per instruction, of 32; predicated-off lanes do not count.</dd>"
     for column in memories:
         yield f"<dt>{column.title}</dt><dd>{escape(column.help)}</dd>"
     yield (
-        "<dt>Divergent branches</dt><dd>Conditional branches at which lanes of one warp parted, and their share of "
-        "those that warps came to.</dd>"
+        "<dt>Divergent branches</dt><dd>Conditional branches of which the lanes of one warp took both sides, and their "
+        "share of those executed.</dd>"
     )
     for note in profile.notes:
         yield f"<dt>Note</dt><dd>{escape(note)}</dd>"

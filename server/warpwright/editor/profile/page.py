@@ -42,7 +42,9 @@ h2{font-size:13px;font-weight:600;margin:0 0 8px}
 .bar button{border:1px solid var(--line);background:var(--page);color:var(--soft);border-radius:7px;font:inherit;
  font-size:12px;padding:3px 10px;cursor:pointer;white-space:nowrap}
 .bar button:hover,#theme:hover{color:var(--ink)}
+.scrolled{overflow:auto;max-height:92vh}
 table.kernel tr.outside{display:none}
+tr.went{background:var(--badbg)}tr.came{background:var(--measuredbg)}
 table{border-collapse:collapse;width:100%;font-size:12.5px}
 th{position:sticky;top:0;z-index:1;background:var(--card);text-align:right;font-weight:500;color:var(--soft);
  padding:8px 12px;box-shadow:inset 0 1px var(--line),inset 0 -1px var(--line);white-space:nowrap}
@@ -51,7 +53,8 @@ th[data-sort]{cursor:pointer}
 th[data-sort]:hover{color:var(--ink)}
 th.sorted::after{content:" ▾"}
 td{padding:1px 12px;vertical-align:top;white-space:nowrap}
-td.n{text-align:right;color:var(--soft);user-select:none;padding-right:8px}
+td.n{text-align:right;color:var(--soft);user-select:none;padding-right:8px;position:sticky;left:0;background:var(--card)}
+th.n{left:0;z-index:2}
 td.source{border-right:1px solid var(--line);white-space:normal}
 pre{margin:0;font-size:12.5px;line-height:1.6;tab-size:4;white-space:pre-wrap;overflow-wrap:anywhere}
 tr:hover td{background:var(--hover)}
@@ -78,7 +81,7 @@ rect.need{fill:var(--need)}rect.work{fill:var(--work)}rect.excess{fill:var(--exc
 .keyword{color:var(--keyword)}.number{color:var(--number)}.directive{color:var(--directive)}
 @media(max-width:820px){body{padding:14px 12px 32px}th,td{padding:1px 6px}th{white-space:normal}
 th.source{min-width:190px}td.figure{min-width:78px}td.figure small,td.figure em{min-width:0}}
-@media print{body{background:#fff;padding:0}#theme{display:none}th{position:static}}
+@media print{body{background:#fff;padding:0}#theme{display:none}th,td.n{position:static}.scrolled{max-height:none}}
 """
 )
 SCRIPT = (

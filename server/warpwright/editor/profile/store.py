@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from warpwright.facts.profile import Fault, Profile
 
 MOST_TEXTS = 500
+LATEST_TEXTS = 40
+"""Texts among which another version is looked for: each is read whole."""
 
 
 def store_profile(profile: Profile) -> Path | None:
@@ -66,6 +68,27 @@ def load_profiles(program: Program, defines: Mapping[str, str | None], arch: str
                 if profile is not None and _is_compiled_alike(profile, defines, arch):
                     found.append((profile.backend is Backend.NCU, file.stat().st_mtime_ns, profile))
     return tuple(profile for *_, profile in sorted(found, key=lambda each: each[:2], reverse=True))
+
+
+def other_version(profile: Profile) -> Profile | None:
+    """The newest kept profile of another text of the same kernel, in the file of the same absolute path, that ran at
+    the same sizes; of the texts that were profiled last."""
+    from warpwright.facts.profile_document import ProfileError, read_profile
+
+    main = next(iter(profile.texts), "")
+    if not Path(main).is_absolute():
+        return None
+    found: list[tuple[int, Profile]] = []
+    with suppress(OSError):
+        folders = sorted(_folder().iterdir(), key=lambda each: each.stat().st_mtime_ns, reverse=True)
+        for file in (file for folder in folders[:LATEST_TEXTS] for file in folder.glob("*.json")):
+            with suppress(OSError, ProfileError):
+                other = read_profile(file.read_bytes())
+                runs = [(e.kernel, e.backend, e.device, dict(e.launch.shape)) for e in (profile, other)]
+                is_same_text = other.texts.get(main) == profile.texts[main]
+                if next(iter(other.texts), "") == main and runs[0] == runs[1] and not is_same_text:
+                    found.append((file.stat().st_mtime_ns, other))
+    return max(found, key=lambda each: each[0])[1] if found else None
 
 
 def placed(profile: Profile, program: Program) -> Profile | None:

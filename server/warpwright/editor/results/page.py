@@ -12,9 +12,10 @@ from html import escape
 from warpwright.editor.page_theme import THEME_BUTTON, page
 from warpwright.editor.profile.html import profile_body
 from warpwright.editor.profile.page import SCRIPT, STYLE
-from warpwright.editor.profile.view import View
+from warpwright.editor.profile.view import View, counts_of
 from warpwright.editor.results.candidates import Candidate
 from warpwright.editor.results.plot import plot
+from warpwright.facts.profile import Profile
 
 _HELP = (
     "Each verification of this kernel in this file, oldest first. A filled point was timed on a GPU beside the text "
@@ -43,11 +44,12 @@ _STYLE = """
 """
 
 
-def results_html(kernel: str, view: View | None, candidates: Sequence[Candidate]) -> str:
-    """The whole page. `candidates` are oldest first."""
+def results_html(kernel: str, view: View | None, candidates: Sequence[Candidate], other: Profile | None = None) -> str:
+    """The whole page. `candidates` are oldest first; `other` is the profile of the last other version."""
     history = list(_history(candidates))
+    was = counts_of(other.lines) if other is not None else None
     if view is not None:
-        return page(f"{kernel}: results", STYLE + _STYLE, profile_body(view, history), SCRIPT)
+        return page(f"{kernel}: results", STYLE + _STYLE, profile_body(view, below=history, was=was), SCRIPT)
     nothing = "There is no profile of this kernel as its text is now: run Profile for the counts of each line."
     head = f"<header><div><h1><code>{escape(kernel)}</code></h1><p>{nothing}</p></div>{THEME_BUTTON}</header>"
     return page(f"{kernel}: results", STYLE + _STYLE, [head, *history], SCRIPT)

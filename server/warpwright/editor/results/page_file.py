@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from warpwright.editor.profile.store import other_version
 from warpwright.editor.profile.view import view_of
 from warpwright.editor.report_file import report_name, written_text
 from warpwright.editor.results.candidates import MOST_CANDIDATES, candidates_of
@@ -19,7 +20,8 @@ log = logging.getLogger(__name__)
 def written_page(kernel: str, file: str, profile: Profile | None, program: Program) -> Path | None:
     """Where the page was written; None where it cannot be. `file` is the one that defines the kernel."""
     view = view_of(profile, program) if profile is not None else None
-    page = results_html(kernel, view, candidates_of(_runs(file, kernel)))
+    other = other_version(profile) if profile is not None else None
+    page = results_html(kernel, view, candidates_of(_runs(file, kernel)), other)
     return written_text(report_name(program.source.path, kernel, "results.html"), page)
 
 
