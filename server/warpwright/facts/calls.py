@@ -133,6 +133,8 @@ class Caller(Evaluator):
         if not overloads.texts:
             return None
         text = self._meant(node, overloads, mask)
+        if text is None:
+            return None
         bindings = self.bindings(node, text, mask) if text.template else {}
         return self.lowered(text, bindings)
 
@@ -149,9 +151,9 @@ class Caller(Evaluator):
             general = [text for text in general if text.template] or general
         return Overloads(seen, special, general)
 
-    def _fitting(self, overloads: Overloads, given: list[CType]) -> FunctionText:
-        """Of the overloads that are no specializations, the one that fits arguments of these types best."""
-        general, key = overloads.general, tuple(map(id, given))
+    def _fitting(self, overloads: Overloads, general: Sequence[FunctionText], given: list[CType]) -> FunctionText:
+        """Of some of the overloads, the one that fits arguments of these types best."""
+        key = tuple(map(id, (*general, *given)))
         if key not in overloads.fitting:
             self.spend(len(general))
             scores = [
@@ -165,14 +167,18 @@ class Caller(Evaluator):
             overloads.fitting[key] = given, found
         return overloads.fitting[key][1]
 
-    def _meant(self, node: ir.Call, overloads: Overloads, mask: int) -> FunctionText:
-        """The function that fits the arguments best, the last of several; of a template, the specialization."""
+    def _meant(self, node: ir.Call, overloads: Overloads, mask: int) -> FunctionText | None:
+        """The function that fits the arguments best, the last of several; of a template, the specialization. None where
+        the template is only declared and has no specialization for what the call gives."""
         texts, special, general = overloads.texts, overloads.special, overloads.general
-        if len(texts) == 1 or not general:
+        if not general:
+            return self._specialization(node, overloads, mask)
+        if len(texts) == 1:
             return texts[-1]
         found = general[-1]
         if len(general) > 1:
-            found = self._fitting(overloads, [self.argument_type(argument, mask) for argument in node.arguments])
+            given = [self.argument_type(argument, mask) for argument in node.arguments]
+            found = self._fitting(overloads, general, given)
         if special and found.template:
             bound = self.bindings(node, found, mask)
             for text, arguments in special:
@@ -185,6 +191,29 @@ class Caller(Evaluator):
                 ):
                     return text
         return found
+
+    def _specialization(self, node: ir.Call, overloads: Overloads, mask: int) -> FunctionText | None:
+        """The specialization of a template without a definition; of several by the types of the arguments."""
+        found = overloads.special
+        for place, given in enumerate(node.template_arguments):
+            if isinstance(given, CType):
+                wanted: CType | int = given
+            else:
+                value = self.value(given, mask)
+                if not value.decided or not isinstance(value.data, int):
+                    return None
+                wanted = value.data
+            found = [each for each in found if place < len(each[1]) and self._is_argument(*each, place, wanted)]
+        if len(found) < 2:
+            return found[0][0] if found else None
+        given_types = [self.argument_type(argument, mask) for argument in node.arguments]
+        return self._fitting(overloads, [text for text, _ in found], given_types)
+
+    def _is_argument(self, text: FunctionText, arguments: list[str], place: int, wanted: CType | int) -> bool:
+        lowerer, written = Lowerer(self.unit, text.source), arguments[place]
+        return wanted == (
+            lowerer.named_type(written) if isinstance(wanted, CType) else lowerer.constant_of_text(written)
+        )
 
     def argument_type(self, argument: ir.Expr, mask: int) -> CType:
         """The type of an argument, found without what its evaluation changes or accesses."""
