@@ -104,3 +104,19 @@ def test_a_kernel_is_analysed_after_edits_with_the_files_that_it_includes() -> N
     after = edited_kernel(kernel, [TextEdit(at, at, " / 32")])
     assert after is not None
     assert [(a.bytes, a.sectors_per_request) for a in (*kernel.accesses, *after.accesses)] == [(8, 32.0), (8, 1.0)]
+
+
+@pytest.mark.parametrize("wrapper", ["", "#define CHECK(x) do { if (x) throw 1; } while (0)\n"])
+def test_a_header_gets_no_macro_of_its_own(wrapper: str) -> None:
+    text = f"{wrapper}__global__ void k(float *o) {{ *o = 1; }}\ninline void f(float *o) {{ cudaFree(o); }}\n"
+    kernel = analyze(Source("a.cuh", text.encode()), lambda _path, name: None).kernels[0]
+    found = propose("check-api-calls", kernel, None)
+    if wrapper:
+        assert isinstance(found, Rewrite)
+        assert "CHECK(cudaFree(o));" in found.apply().text()
+    else:
+        assert isinstance(found, Declined)
+        assert "is in a header" in found.reason
+    assert isinstance(
+        propose("check-api-calls", analyze(Source("a.cu", text.encode()), lambda *_: None).kernels[0], None), Rewrite
+    )

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
 from warpwright.facts.unit import Unit
-from warpwright.syntax.nodes import descendants, enclosing
+from warpwright.syntax.nodes import descendants, enclosing, launch_configuration
 from warpwright.syntax.source import Source
 
 _READS_ERROR = {"cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError"}
 _CALLED = re.compile(r"(?:^|[.:>])\s*(\w+)\s*(?:<.*>)?$", re.DOTALL)
+_WAITS = {
+    "cudaDeviceSynchronize",
+    "cudaStreamSynchronize",
+    "cudaEventSynchronize",
+    "cudaThreadSynchronize",
+    "cudaMemcpy",
+    "cudaMemcpyFromSymbol",
+}
+_SCOPES = ("function_definition", "lambda_expression")
+_BRANCHES = ("if_statement", "switch_statement")
+_LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+_LEAVES = ("return_statement", "goto_statement", "continue_statement", "throw_statement", "co_return_statement")
 _CHECKER = re.compile(r"check|err|assert|verify|safe", re.IGNORECASE)
 
 
@@ -87,3 +102,81 @@ def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:
     arguments = call.child_by_field_name("arguments")
     inside = source.node_code(arguments) if arguments is not None else ""
     return not re.search(r"\b(cuda|cu)[A-Z]\w*\s*\(", inside)
+
+
+@lru_cache(maxsize=8)
+def ends_of_branches(_source: Source, function: Node) -> dict[int, Node]:
+    """The `switch`, or the `if` with its `else`, that launches in several of its branches, by the start of each launch
+    of which every way leads to its end: one check there reads the error of whichever launch was made."""
+    calls = [call for call in descendants(function, "call_expression") if launch_configuration(call) is not None]
+    starts = [call.start_byte for call in calls]
+    found = {call.start_byte: ends for call in calls if (ends := _branches(call, starts)) is not None}
+    many = Counter(ends.start_byte for ends in found.values())
+    return {start: ends for start, ends in found.items() if many[ends.start_byte] > 1}
+
+
+def _branches(call: Node, starts: list[int]) -> Node | None:
+    """The outermost `switch` or `if` that a launch leads to the end of, with more launches than any within it."""
+    found, most = None, 1
+    node = enclosing(call, "expression_statement") if enclosing(call, *_BRANCHES, *_SCOPES) is not None else None
+    is_broken = False  # a `break` ends the case: what stands in later ones is not run
+    while node is not None and (parent := node.parent) is not None:
+        if parent.type in ("compound_statement", "case_statement"):
+            around = parent.parent
+            if around is None or around.type in _SCOPES:
+                break
+            after = [] if node.type == "case_statement" and is_broken else _after(node)
+            ends = next((place for place, each in enumerate(after) if each.type == "break_statement"), len(after))
+            if any(_leaves(each) for each in after[: ends + 1]):
+                break
+            is_broken = is_broken or ends < len(after)
+        elif parent.type in _BRANCHES:
+            launches = bisect_left(starts, parent.end_byte) - bisect_left(starts, parent.start_byte)
+            if launches > most and parent.parent is not None and parent.parent.type != "else_clause":
+                found, most = parent, launches
+        elif parent.type != "else_clause":
+            break
+        node = parent
+    return found
+
+
+def _leaves(statement: Node) -> bool:
+    """Whether the end of the `switch` or `if` around a statement may be missed. A `break` leads there from a case."""
+    if any(True for _ in descendants(statement, *_LEAVES)):
+        return True
+    left = (enclosing(each, "switch_statement", *_LOOPS) for each in descendants(statement, "break_statement"))
+    return any(around is None or around.type != "switch_statement" for around in left)
+
+
+def is_waited_for(source: Source, call: Node) -> bool:
+    """Whether the next statements wait for the kernel and look at the error of that, with nothing but plain statements
+    between."""
+    node = enclosing(call, "expression_statement")
+    while node is not None and node.parent is not None and node.type not in _SCOPES:
+        for each in _after(node):
+            if each.type == "break_statement":
+                break
+            looked_at = each.child_by_field_name("condition") if each.type == "if_statement" else each
+            if looked_at is not None and any(
+                _waits(source, inner) for inner in descendants(looked_at, "call_expression")
+            ):
+                return True
+            if each.type not in ("expression_statement", "declaration", "comment"):
+                return False
+        node = node.parent
+    return False
+
+
+def _after(node: Node) -> list[Node]:
+    found = []
+    following = node.next_named_sibling
+    while following is not None:
+        found.append(following)
+        following = following.next_named_sibling
+    return found
+
+
+def _waits(source: Source, call: Node) -> bool:
+    function = call.child_by_field_name("function")
+    name = source.node_code(function).removeprefix("::") if function is not None else ""
+    return name in _WAITS and call.parent is not None and call.parent.type != "expression_statement"

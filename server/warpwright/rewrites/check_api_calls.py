@@ -58,7 +58,8 @@ The first of these that fits is used:
   `checkCudaErrors(...)`;
 - `C10_CUDA_CHECK(...)` in an extension of PyTorch;
 - `return error;` in a function that returns `cudaError_t`;
-- a macro of its own, as above, after the file's includes.
+- a macro of its own, as above, after the file's includes; in a header none, as it would reach each file that includes
+  it.
 
 ## Assumes
 
@@ -79,6 +80,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import called_name, in_macro, overlaps
 from warpwright.rewrites._error_checks import (
@@ -123,9 +125,14 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     calls = [call for call in _unchecked(source) if at is None or overlaps(source.span(call), at)]
     if not calls:
         return Declined(
-            NAME, f"Every call of CUDA's runtime in the file of {kernel.name} is checked, or is no statement."
+            NAME,
+            f"Every call of CUDA's runtime in the file of {kernel.name} is checked, or is not a statement of its own.",
         )
-    edits, manners = _edits(source, calls)
+    edits, manners, calls = _edits(source, calls)
+    if not calls:
+        return Declined(
+            NAME, f"{kernel.name} is in a header without a macro for checks; a new one would reach other files."
+        )
     names = list(dict.fromkeys(called_name(call, source) for call in calls))
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return Rewrite(
@@ -177,12 +184,14 @@ def _before_else(statement: Node) -> bool:
     )
 
 
-def _edits(source: Source, calls: list[Node]) -> tuple[list[TextEdit], list[str]]:
-    """The edits for all calls, and how each is read, in words."""
+def _edits(source: Source, calls: list[Node]) -> tuple[list[TextEdit], list[str], list[Node]]:
+    """The edits, how errors are read, in words, and the calls that are edited: in a header no macro is defined, as it
+    would be one of all files that include it."""
     edits: list[TextEdit] = []
     manners: dict[str, None] = {}
     headers: list[str] = []
     own = ""
+    checked: list[Node] = []
     for call in calls:
         statement = call.parent
         function = enclosing(call, "function_definition")
@@ -195,15 +204,19 @@ def _edits(source: Source, calls: list[Node]) -> tuple[list[TextEdit], list[str]
         elif statement is not None and function is not None and returns_error(source, function, statement):
             edits.append(_returned(source, call, fresh_name(source, function)))
             manners["and returned to the caller"] = None
+            checked.append(call)
+            continue
+        if not wrapper and is_header(source):
             continue
         if not wrapper:
             wrapper = own = own or free_name(source.code_text(), "CUDA_CHECK")
             manners[f"by {own}, which ends the program with a message"] = None
+        checked.append(call)
         edits.append(TextEdit(call.start_byte, call.start_byte, f"{wrapper}("))
         edits.append(TextEdit(call.end_byte, call.end_byte, ")"))
     if own:
         edits += _macro(source, own)
-    return [*edits, *include_edits(source, headers)], list(manners)
+    return [*edits, *include_edits(source, headers)], list(manners), checked
 
 
 def _returned(source: Source, call: Node, error: str) -> TextEdit:

@@ -49,7 +49,8 @@ The first of these that fits is used:
 
 ## Assumes
 
-- The launch is a statement of its own in host code.
+- The launch is a statement of its own in host code. Of launches in the branches of one `switch` or `if` the error is
+  read once, after it.
 
 ## Cost
 
@@ -64,6 +65,8 @@ from collections import Counter
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
+from warpwright.facts.launch_checks import ends_of_branches
 from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import STATEMENTS, host_launches, in_macro, overlaps
 from warpwright.rewrites._error_checks import (
@@ -80,7 +83,7 @@ from warpwright.rewrites._error_checks import (
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
-from warpwright.syntax.nodes import enclosing, node_at
+from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at
 from warpwright.syntax.source import Source, Span
 
 NAME = "check-launch"
@@ -117,7 +120,13 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
     head = source.code_text(function.start_byte, statement.start_byte)
     if re.search(r"__global__|__device__", head.split("{", 1)[0]):
         return Declined(NAME, f"The launch at {launch.source} is in device code, where errors are read in another way.")
-    lines, includes, manner = _style(kernel, source, function, statement)
+    branches = ends_of_branches(source, function)
+    call = next((each for each in descendants(statement, "call_expression") if launch_configuration(each)), node)
+    if call.start_byte in branches:
+        statement = branches[call.start_byte]
+    launched = {_launched(source, each) for each in descendants(statement, "call_expression")} - {""}
+    label = kernel.name if len(launched) == 1 else function_name(source, function) or kernel.name
+    lines, includes, manner = _style(label, source, function, statement)
     return Rewrite(
         rewrite=NAME,
         title=f"Check the launch of {kernel.name}",
@@ -130,8 +139,14 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
     )
 
 
-def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> tuple[list[str], list[str], str]:
-    """The lines of the check, headers that it needs, and how it is said."""
+def _launched(source: Source, call: Node) -> str:
+    """The kernel that a call launches; "" for another call."""
+    name = call.child_by_field_name("function")
+    return source.node_code(name).split("<")[0] if name is not None and launch_configuration(call) is not None else ""
+
+
+def _style(label: str, source: Source, function: Node, statement: Node) -> tuple[list[str], list[str], str]:
+    """The lines of the check, headers that it needs, and how it is said; its message begins with `label`."""
     launch_check = launch_checker(source, statement.start_byte)
     if launch_check:
         return [f"{launch_check};"], [], f"with this file's {launch_check.split('(')[0]}"
@@ -151,7 +166,7 @@ def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> t
     return (
         [
             f"if (cudaError_t {error} = cudaGetLastError()) {{",
-            f'\t{std}fprintf(stderr, "{kernel.name}: %s\\n", cudaGetErrorString({error}));',
+            f'\t{std}fprintf(stderr, "{label}: %s\\n", cudaGetErrorString({error}));',
             f"\t{std}exit(EXIT_FAILURE);",
             "}",
         ],

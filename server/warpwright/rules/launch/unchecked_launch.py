@@ -8,7 +8,8 @@ later call that has nothing to do with it. `cudaGetLastError()` right after the 
 kernel.
 
 It slows nothing down, but it hides every other mistake. A file has one hint: it marks the first such launch and names
-the others. Of launches that follow each other the last one counts, where one check covers them all.
+the others. Of launches that follow each other, or stand in the branches of one `switch` or `if`, the last one counts,
+where one check covers them all.
 
 ## Example
 
@@ -68,24 +69,31 @@ void run(float *out, int n) {
 - A check in the same function or behind each call of it is seen; one in another file, or in a function that is called
   later, is not.
 - A launch in a macro is not judged where the macro is used.
+- Where the block has a size that each GPU takes and the next call waits for the kernel and is checked, nothing is
+  said. What that call does not tell is a grid of 0 blocks, and that the program has no code for the GPU.
 - An error while the kernel runs appears only at a call that waits for it, such as `cudaDeviceSynchronize()`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.facts.model import Kernel
+from warpwright.facts.launch_checks import ends_of_branches, is_waited_for
+from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, parent_of
 from warpwright.syntax.source import Source, Span
 
 severity = Severity.HINT
+MOST_THREADS = 1024
+MOST_DEEP = 64
+MOST_SHARED_BYTES = 48 << 10
+"""What a launch may have of threads, of threads in z, and of dynamic shared memory, on each GPU and without asking."""
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -94,6 +102,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         call = _launch_call(launch.span)
         if call is None or _is_covered_later(call, launch.span.source):
+            continue
+        if _is_sound(launch) and is_waited_for(launch.span.source, call):
             continue
         yield Finding(
             span=_head(launch.span, call),
@@ -122,6 +132,14 @@ def together(findings: Sequence[Finding]) -> Finding:
     )
 
 
+def _is_sound(launch: Launch) -> bool:
+    """Whether a GPU takes blocks of this size."""
+    threads, deep, shared = launch.threads, launch.block[2], launch.dynamic_shared_bytes
+    if launch.basis is not Basis.EXACT or threads is None or deep is None or shared is None:
+        return False
+    return 0 < threads <= MOST_THREADS and deep <= MOST_DEEP and shared <= MOST_SHARED_BYTES
+
+
 def _launch_call(span: Span) -> Node | None:
     node = node_at(span.source.root, span.start, span.end)
     while node is not None and not (node.type == "call_expression" and launch_configuration(node) is not None):
@@ -138,14 +156,19 @@ def _head(span: Span, call: Node) -> Span:
 def _is_covered_later(call: Node, source: Source) -> bool:
     """Whether a check after a later launch of the same function would also read this one's error.
 
-    It does where every path from this launch comes by: the later launch's block is the same or surrounds it.
+    It does where every path from this launch comes by: the later launch's block is the same or surrounds it, or both
+    stand in branches of one statement, which the check follows.
     """
     function = enclosing(call, "function_definition", "lambda_expression")
     if function is None:
         return False
+    branches = ends_of_branches(source, function)
+    place = branches.get(call.start_byte, call)
+    if place is not call and call.start_byte != max(start for start, each in branches.items() if each == place):
+        return True
     later = _launches(source, function)
-    first = bisect_right(later, (call.start_byte, function.end_byte))
-    return first < len(later) and later[first][1] <= call.start_byte
+    first = bisect_left(later, (place.end_byte, 0))
+    return first < len(later) and later[first][1] <= place.start_byte
 
 
 @lru_cache(maxsize=8)
