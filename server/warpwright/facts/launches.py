@@ -10,7 +10,7 @@ One module, past 400 lines, because the reading of a launch, of names and of exp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tree_sitter import Node
@@ -36,7 +36,7 @@ from warpwright.facts.launch_calls import LaunchUse, expanded, launch_uses, laun
 from warpwright.facts.launch_checks import LaunchChecks
 from warpwright.facts.launch_loops import loop_around
 from warpwright.facts.lower import Lowerer
-from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, HostLoop, Launch
+from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, HostLoop, Launch, Sweep
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.settled import is_settled, may_leave, sole_size
 from warpwright.facts.types import CType, builtin_type
@@ -238,21 +238,29 @@ class HostReader:
         loop = self._loop(use, scope)
         if loop is None:
             return list(self._sites_of(use, scope, use, True))
-        out: list[LaunchSite] = []
         variable, values = loop
-        known = self.found, self.reached
-        for value in values:
-            self.fixed[variable], self.found, self.reached = value, {}, {}
-            out += (site for site in self._sites_of(use, scope, use, True) if site not in out)
-        del self.fixed[variable]
-        self.found, self.reached = known
+        chosen = [values[0], *values[len(values) // 2 :][: len(values) > 1]]
+        sites = [self._of_iteration(use, scope, variable, value) for value in chosen]
+        if len({tuple(site.launch.block for site in each) for each in sites}) > 1:
+            sites = _swept([*sites, self._of_iteration(use, scope, variable, values[-1])], values)
+        out: list[LaunchSite] = []
+        for each in sites:
+            out += (site for site in each if site not in out)
         return out
 
-    def _loop(self, use: LaunchUse, scope: HostScope) -> tuple[tuple[int, str], list[Known]] | None:
-        """The variable of a loop around a launch that names it, with its first value and one from the middle.
+    def _of_iteration(
+        self, use: LaunchUse, scope: HostScope, variable: tuple[int, str], value: Known
+    ) -> list[LaunchSite]:
+        known = self.found, self.reached
+        self.fixed[variable], self.found, self.reached = value, {}, {}
+        sites = list(self._sites_of(use, scope, use, True))
+        del self.fixed[variable]
+        self.found, self.reached = known
+        return sites
 
-        Example: 1 and 17 of i in `for (int i = 1; i <= 32; i++) k<<<1, 64>>>(i)`.
-        """
+    def _loop(self, use: LaunchUse, scope: HostScope) -> tuple[tuple[int, str], list[Known]] | None:
+        """The variable of a loop around a launch that names it, with its values: 1 to 32 of i in
+        `for (int i = 1; i <= 32; i++) k<<<1, 64>>>(i)`."""
         around = enclosing(use.node, *_LOOP_OR_FUNCTION)
         while around is not None and around.type == "for_statement":
             loop, around = around, enclosing(around, *_LOOP_OR_FUNCTION)
@@ -266,7 +274,7 @@ class HostReader:
             bound = self.value(steps.bound, scope, condition.start_byte)
             if isinstance(start, Known) and not start.assumed and isinstance(bound, Known):
                 values = list(steps.values(start.value, bound.value))
-                later = [Known(values[len(values) // 2], bound.assumed)] if len(values) > 1 else []
+                later = [Known(value, bound.assumed) for value in values[1:]]
                 return (scope.function.id if scope.function is not None else 0, steps.name), [start, *later]
         return None
 
@@ -1103,3 +1111,16 @@ def _dims_in_use(block: Triple | None) -> int:
         return 1
     axes = (block.x, block.y, block.z)[: block.dims]
     return max((i + 1 for i, part in enumerate(axes) if part.assumed or part.value != 1), default=1)
+
+
+def _swept(sites: list[list[LaunchSite]], values: Sequence[Known]) -> list[list[LaunchSite]]:
+    """The launches of some iterations, whose blocks differ, each with what is swept."""
+    count = 0 if values[-1].assumed else len(values)
+    sweeps = [
+        Sweep(first.launch.block, last.launch.block if count else None, count)
+        for first, last in zip(sites[0], sites[-1], strict=False)
+    ]
+    return [
+        [replace(site, launch=replace(site.launch, sweep=sweep)) for site, sweep in zip(each, sweeps, strict=False)]
+        for each in sites
+    ]

@@ -122,12 +122,22 @@ class HostLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Sweep:
+    """The blocks of a launch whose loop changes them: the first one, the last one and how many. `last` is None where
+    the loop's end is not known."""
+
+    first: tuple[int | None, int | None, int | None]
+    last: tuple[int | None, int | None, int | None] | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One `kernel<<<grid, block, shared, stream>>>(...)`, or the shape assumed where no launch is found.
 
     `span` is the whole call expression, None for an assumed shape. `source` says where the shape comes from, as
     `a.cu:41`, or `default`, or `__launch_bounds__`. `checked` is true where the launch's error is read afterwards.
-    `loop` is None where it stands in no loop.
+    `loop` is None where it stands in no loop. `sweep` is that of which the block is one.
     """
 
     grid: tuple[int | None, int | None, int | None]
@@ -138,6 +148,7 @@ class Launch:
     span: Span | None = None
     checked: bool = True
     loop: HostLoop | None = None
+    sweep: Sweep | None = None
 
     @property
     def threads(self) -> int | None:

@@ -62,13 +62,23 @@ def holds_for(launch: Launch | None, basis: Basis, why: str = "") -> str:
 
 def block_of(launch: Launch) -> str:
     """Which block shape a number holds for, and where that shape comes from."""
-    text = f"block {dims_text(launch.block)}"
+    text = f"block {dims_text(launch.block)}{_swept(launch)}"
     if launch.basis in (Basis.EMULATED, Basis.MEASURED):
         return f"{text} from {launch.source}"
     if launch.span is not None:
         place = f"{PurePath(launch.span.path).name}:{launch.span.line}"
         return f"{text} from {place}" if launch.basis is Basis.EXACT else f"{text} assumed, not known at {place}"
     return f"{text} assumed, no launch found" if launch.source == "default" else f"{text} from {launch.source}"
+
+
+def _swept(launch: Launch) -> str:
+    """` (of 6 swept, 32 to 1024)`."""
+    sweep = launch.sweep
+    if sweep is None:
+        return ""
+    if sweep.last is None:
+        return f" (swept from {dims_text(sweep.first)})"
+    return f" (of {sweep.count} swept, {dims_text(sweep.first)} to {dims_text(sweep.last)})"
 
 
 def launch_of(kernel: Kernel, index: int) -> Launch | None:
@@ -79,7 +89,7 @@ def launch_related(launch: Launch | None) -> tuple[Related, ...]:
     """The launch that fixes the block's shape, as a place to jump to."""
     if launch is None or launch.span is None:
         return ()
-    known = f" with block {dims_text(launch.block)}" if launch.basis is not Basis.ASSUMED else ""
+    known = f" with block {dims_text(launch.block)}{_swept(launch)}" if launch.basis is not Basis.ASSUMED else ""
     return (Related(launch.span, f"launched here{known}"),)
 
 

@@ -57,7 +57,7 @@ void run(float *out, const float *in, int n) {
   with it, whichever leaves fewer warps; and an eighth more warps at least. Without a compile registers are not counted,
   since the text does not give them: the true occupancy can be lower.
 - A grid too small to fill the machine is not judged, and neither is a launch whose block or shared memory the text does
-  not give.
+  not give, or whose block is one of several that a loop tries.
 - Blocks of fewer than 32 threads are partial-warp-block's.
 - There is no fix to press where blocks share memory or wait for each other: the kernel's indices follow their shape.
 """
@@ -97,6 +97,8 @@ def _of_compiled(kernel: Kernel) -> Iterator[Finding]:
         span = each.launch.span
         low = each.occupancy.fraction < LOW and each.basis is Basis.EXACT and each.occupancy.blocks
         if span is None or not low or not _fills(each.launch, each.occupancy) or each.footprint.threads < WARP:
+            continue
+        if each.launch.sweep is not None:
             continue
         if span not in worst or each.occupancy.fraction < worst[span].occupancy.fraction:
             worst[span] = each
@@ -153,7 +155,7 @@ def _of_text(kernel: Kernel) -> Iterator[Finding]:
     for launch in kernel.launches:
         shared = _shared_bytes(kernel, launch)
         threads = launch.threads
-        if launch.span is None or launch.basis is not Basis.EXACT or shared is None or not threads:
+        if launch.span is None or launch.basis is not Basis.EXACT or shared is None or not threads or launch.sweep:
             continue
         if not WARP <= threads <= MAX_THREADS_PER_BLOCK or (launch.block, shared) in said:
             continue

@@ -68,7 +68,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         threads = launch.threads
         if launch.span is None or launch.basis is not Basis.EXACT or not threads or threads % WARP == 0:
             continue
-        if threads == 1 and launch.grid == (1, 1, 1):  # meant as a single thread
+        if launch.sweep or (threads == 1 and launch.grid == (1, 1, 1)):  # is tried; is meant as a single thread
             continue
         warps = -(-threads // WARP)
         idle = 1 - threads / (warps * WARP)
