@@ -50,7 +50,7 @@ def trust(folder: Path) -> Path:
     """Allow a folder, with all that is in it; the folder as it is kept. Raises TrustError and OSError."""
     real = Path(os.path.realpath(folder))
     if not real.is_dir():
-        raise TrustError(f"{folder} is no folder.")
+        raise TrustError(f"{folder} is not a folder.")
     home = Path.home().resolve()
     if real in (home, *home.parents):
         raise TrustError(f"{folder} holds all that is yours; allow the folder of a project in it.")

@@ -341,7 +341,7 @@ def test_compile_finds_what_only_the_compiler_knows(tmp_path: Path) -> None:
 def test_compile_without_a_compiler_could_not_run(folder: Path) -> None:
     ran = run_command("check", ".", "--compile", cwd=folder, env={"WARPWRIGHT_NVCC": "/nowhere/nvcc"})
     assert (ran.status, ran.stdout) == (2, "")
-    assert "WARPWRIGHT_NVCC names /nowhere/nvcc, which is not there." in ran.stderr
+    assert "WARPWRIGHT_NVCC names /nowhere/nvcc, which does not exist." in ran.stderr
 
 
 def test_what_is_not_evaluated_is_said(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_bare_machine_gets_advice(tmp_path: Path) -> None:
     ran = run_command("doctor", cwd=tmp_path, env={"PATH": "", "WARPWRIGHT_NVCC": "/nowhere/nvcc"})
     assert ran.status == 0
     compiler = ran.stdout[ran.stdout.index("compiler") :]
-    assert compiler.splitlines()[0].endswith("WARPWRIGHT_NVCC names /nowhere/nvcc, which is not there.")
+    assert compiler.splitlines()[0].endswith("WARPWRIGHT_NVCC names /nowhere/nvcc, which does not exist.")
     assert "pip install 'warpwright[cuda]'" in compiler.splitlines()[2]
     assert "nvidia-smi is not on PATH" in ran.stdout
     assert "docs/editors.md" in ran.stdout

@@ -118,7 +118,7 @@ def test_without_a_compiler_nothing_is_offered(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
     ran = run_command("fix", "a.cu", "--write", cwd=tmp_path, env={"WARPWRIGHT_NVCC": "/nowhere/nvcc"})
     assert ran.status == 2
-    assert "fixes cannot be verified. WARPWRIGHT_NVCC names /nowhere/nvcc, which is not there." in ran.stderr
+    assert "fixes cannot be verified. WARPWRIGHT_NVCC names /nowhere/nvcc, which does not exist." in ran.stderr
     assert (tmp_path / "a.cu").read_text(encoding="utf-8") == CONFLICT
 
 

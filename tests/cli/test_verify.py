@@ -138,7 +138,7 @@ def test_a_kernel_by_itself_against_its_reference(folder: Path) -> None:
     ("reference", "status", "words"),
     [
         (REFERENCE.replace("FACTOR", "2.25"), 1, "The kernel is wrong at"),
-        ("def reference(**inputs):\n    return {}\n", 2, "has not the kernel's size"),
+        ("def reference(**inputs):\n    return {}\n", 2, "does not have the kernel's size"),
         ("def reference(**inputs):\n    raise KeyError('a')\n", 2, "the reference failed (KeyError: 'a')"),
         ("import nothing_of_this_name\n", 2, "cannot be used (ModuleNotFoundError"),
         ("import os\n\ndef reference(**inputs):\n    os._exit(3)\n", 2, "the reference's process ended"),

@@ -23,9 +23,9 @@ __global__ void twice(const float* x, float* y, int n) {
         (["missing.cu:twice"], "no such file"),
         (["twice.cu:thrice"], "no kernel 'thrice'; it has: twice"),
         (["twice.cu:twice", "--name", "2x"], "'2x' cannot be the name of a package"),
-        (["twice.cu:twice", "--types", "f23"], "'f23' is no type of elements"),
+        (["twice.cu:twice", "--types", "f23"], "'f23' is not an element type"),
         (["twice.cu:twice", "--formula", "y[i] ="], "The formula cannot be read"),
-        (["twice.cu:twice", "--types", "f64"], "twice is no template over the type of its elements"),
+        (["twice.cu:twice", "--types", "f64"], "twice is not a template over its element type"),
     ],
 )
 def test_what_cannot_be_wired_is_one_sentence(

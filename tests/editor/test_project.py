@@ -100,7 +100,7 @@ def test_what_has_no_end_is_not_read(tmp_path: Path) -> None:
     for make in (os.mkfifo, lambda link: link.symlink_to("/dev/zero")):
         make(path)
         assert [each.sentence for each in project_of(str(tmp_path / "a.cu")).problems] == [
-            "it is no valid TOML and not used: it cannot be read (it is a device, a pipe or a socket)."
+            "it is not valid TOML and not used: it cannot be read (it is a device, a pipe or a socket)."
         ]
         path.unlink()
 

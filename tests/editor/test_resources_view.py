@@ -56,7 +56,7 @@ def test_the_finding_has_the_same_numbers() -> None:
 def test_spills_are_said_with_their_lines() -> None:
     place = SpillPlace(((PATH, 2),), 2, 3, 80, 96)
     analysis = _analysis(replace(HEAVY, spill_store_bytes=80, spill_load_bytes=96, stack_bytes=80, spills=(place,)))
-    assert "spills of 80 bytes stored and 96 loaded" in _hover(analysis)
+    assert "spills: 80 bytes stored, 96 loaded" in _hover(analysis)
     assert "spills most at lines 2" in _hover(analysis)
     (finding,) = [each for each in analysis.findings if each.rule == "register-spill"]
     assert finding.evidence["lines"] == [{"line": 2, "store_bytes": 80, "load_bytes": 96}]

@@ -136,7 +136,7 @@ def test_results_that_nobody_uses() -> None:
     counted = own + "st.shared.u32 [%r3], 0;\nred.shared.add.u32 [%r3], 1;\nld.shared.u32 %r4, [%r3];"
     assert sentences(emulate(counted)) == []
     out = ArrayArgument("y", np.zeros(64, np.uint32), "out")
-    assert sentences(emulate("mov.u32 %r1, 5;", arrays=[out])) == ["0: Nothing writes y, which is an output."]
+    assert sentences(emulate("mov.u32 %r1, 5;", arrays=[out])) == ["0: The output y is never written."]
     assert sentences(emulate("st.global.u32 [%rd0], 5;", arrays=[out])) == []
 
 

@@ -132,7 +132,7 @@ def test_a_kernel_that_runs_has_nothing_to_say() -> None:
 
 def test_what_is_no_kernel_of_the_module() -> None:
     module = parse(HEADER + ".extern .func f;\n.entry k();")
-    assert unsupported(module, "k") == ["k is no kernel with a body."]
+    assert unsupported(module, "k") == ["k is not a kernel with a body."]
     with pytest.raises(KeyError):
         unsupported(module, "other")
 

@@ -381,7 +381,7 @@ def test_syncwarp_that_a_lane_never_comes_to() -> None:
     )
     assert sentences(result) == [
         "deadlock 3: Thread (0, 0, 0) of block (0, 0, 0) waits at a __syncwarp for thread (5, 0, 0) of block "
-        "(0, 0, 0), which the mask 0xffffffff names and which never comes to it."
+        "(0, 0, 0), which the mask 0xffffffff names and which never arrives."
     ]
     assert not result.run.is_complete
 
@@ -410,7 +410,7 @@ def test_barriers_that_not_all_reach() -> None:
     assert result.found == [("barrier-not-reached", 6, 3)]
     counted = "setp.ge.u32 %p1, %r0, 32;\n@%p1 bra END;\nbar.sync 1, 64;\nEND:\n"
     assert sentences(emulate(counted)) == [
-        "deadlock 3: 32 of 64 threads have come to barrier 1, and the others never come."
+        "deadlock 3: 32 of 64 threads have arrived at barrier 1, and the others never arrive."
     ]
     assert emulate(counted.replace("64", "32")).found == []
 

@@ -221,7 +221,7 @@ def test_spills_are_found_and_the_finding_goes_with_the_text(vscode: Editor) -> 
     (found,) = vscode.wait(spills, "register-spill")
     assert page.words(found.range) == "crowded"
     assert found.data["evidence"]["spill_store_bytes"] > 0
-    assert "spills of " in page.titles()[-1]
+    assert "spills: " in page.titles()[-1]
     page.replace("i < 64", "i < 8")
     assert spills() == []
     assert "before the last edits" in page.titles()[-1]
@@ -281,7 +281,7 @@ def test_no_compiler_is_said_once(tmp_path: Path) -> None:
         nvcc.rename(tmp_path / "nvcc")
         editor.wait(lambda: compilers(tmp_path), "the compiler, for a document behind both")
         (message,) = editor.messages
-        assert f"{tmp_path / 'nvcc'}, which is not there" in message
+        assert f"{tmp_path / 'nvcc'}, which does not exist" in message
         assert editor.log == []
 
 

@@ -24,7 +24,7 @@ def test_where_no_comment_stands_it_says_what_to_do(vscode: Editor) -> None:
     result = generate(vscode.open("b.cu", TEXT), "return 0")
     assert (result["status"], result["message"]) == (
         "failed",
-        "Put the cursor on a comment outside functions that says what the kernel shall do.",
+        "Put the cursor on a comment outside functions that says what the kernel should do.",
     )
 
 

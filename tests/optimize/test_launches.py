@@ -85,7 +85,7 @@ def test_what_a_caller_hands_over_twice_is_not_taken_to_be_apart() -> None:
     outcome = weighted("twice.cu", "data")
     declined = {each.rewrite: each.reason for each in outcome.declined}
     for name in NEED_THEM_APART:
-        assert declined[name] == "At twice.cu:20 sums and in are the same memory, and the new code needs them apart."
+        assert declined[name] == "At twice.cu:20 sums and in alias, and the new code needs them not to."
     assert not outcome.candidates
 
 

@@ -729,4 +729,4 @@ def test_constants_of_included_files_are_the_launchs_own_sizes(tmp_path: Path) -
     problem = find_problem(program, kernel)
     assert isinstance(problem, Problem), problem
     assert (problem.grid[0], problem.block[0], problem.symbols) == ("79", "64", ())
-    assert not any("how large a block" in note for note in problem.notes)
+    assert not any("the size of the block" in note for note in problem.notes)

@@ -80,7 +80,7 @@ BLOCK_NOT_KNOWN = (
     ("host", "guessed"),
     [
         (KNOWN, None),
-        (BLOCK_NOT_KNOWN, "the text does not say how large a block threads makes; 256 was taken"),
+        (BLOCK_NOT_KNOWN, "the size of the block `threads` is not known from the text; assuming 256"),
         ("float *make(int n);\n" + KNOWN.replace("cudaMalloc(&in, n * sizeof(float))", "in = make(n)"), None),
         ("", "the launch and the sizes were taken from the kernel's text"),
     ],

@@ -247,7 +247,7 @@ def test_what_lies_outside_of_the_project_is_not_read(name: str, tmp_path: Path)
         done = run_command(*arguments, "k.cu", cwd=folder, env={"WARPWRIGHT_CACHE_DIR": str(cache)})
         assert SECRET not in done.stdout + done.stderr
         assert "root:" not in done.stdout + done.stderr
-        assert "-I/etc` is left out: it is no folder of includes" in done.stderr
+        assert "-I/etc` is left out: it is not an include folder" in done.stderr
     kept = [file.read_bytes() for file in cache.rglob("*") if file.is_file()]
     assert not [data for data in kept if SECRET.encode() in data]
 

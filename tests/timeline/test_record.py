@@ -33,7 +33,7 @@ def traced(folder: Path, text: str, seconds: float = 20.0, arguments: tuple[str,
 
 
 def test_what_cannot_be_started_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="is no file"):
+    with pytest.raises(TraceError, match="is not a file"):
         record(Recording(tmp_path / "none.py"), lambda: False)
     script = tmp_path / "a.py"
     script.touch()

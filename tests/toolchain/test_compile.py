@@ -265,7 +265,7 @@ def test_a_cancel_stops_the_compiler(fake_nvcc: FakeNvcc, tmp_path: Path) -> Non
         (
             "echo 'nvcc error   : cicc died due to signal 9'; exit 1",
             Ending.BROKEN,
-            "was killed twice, as the system does",
+            "was killed twice, probably for lack of memory",
         ),
         ("echo 'nvcc error   : cicc died due to signal 11'; exit 1", Ending.ERRORS, "cicc died due to signal 11"),
     ],

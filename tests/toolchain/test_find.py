@@ -78,7 +78,7 @@ def test_an_override_that_is_not_there_is_said_and_nothing_else_is_used(monkeypa
     monkeypatch.setenv("WARPWRIGHT_NVCC", "/nowhere/nvcc")
     missing = find_toolchain()
     assert isinstance(missing, Missing)
-    assert "WARPWRIGHT_NVCC names /nowhere/nvcc, which is not there." in str(missing)
+    assert "WARPWRIGHT_NVCC names /nowhere/nvcc, which does not exist." in str(missing)
 
 
 def test_a_program_that_is_no_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,5 +144,5 @@ def test_macos_is_told_what_works_without_a_compiler(monkeypatch: pytest.MonkeyP
     missing = find_toolchain()
     assert isinstance(missing, Missing)
     assert missing.reason == "NVIDIA has no CUDA compiler for macOS."
-    assert missing.advice.startswith("Analysis works without;")
+    assert missing.advice.startswith("Analysis works here;")
     assert "pip install" not in missing.advice

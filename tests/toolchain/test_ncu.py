@@ -27,7 +27,7 @@ def test_the_path_that_is_named_is_taken_at_its_word(tmp_path: Path, monkeypatch
     monkeypatch.setenv("WARPWRIGHT_NCU", str(tmp_path / "ncu"))
     missing = find_ncu()
     assert isinstance(missing, Missing)
-    assert missing.reason == f"WARPWRIGHT_NCU names {tmp_path / 'ncu'}, which is not there."
+    assert missing.reason == f"WARPWRIGHT_NCU names {tmp_path / 'ncu'}, which does not exist."
     assert find_ncu() != (found := script(tmp_path, "")) and find_ncu() == found
 
 

@@ -157,7 +157,7 @@ def test_of_two_files_of_one_name_the_text_decides(tmp_path: Path) -> None:
         ("", "is not Nsight Compute's source page"),
         ('"ID","Kernel Name"\n"0","k"\n', "is not Nsight Compute's source page"),
         ("\0\1\2", "is not"),
-        (source_page("/x/b.cu", TEXT, {1: [store]}, FUNCTION), "speaks of other files than the one asked for: b.cu"),
+        (source_page("/x/b.cu", TEXT, {1: [store]}, FUNCTION), "covers other files than the one asked for: b.cu"),
         (source_page(PATH, TEXT, {1: [store]}, "other(int)"), "holds none of the kernels scale"),
         (source_page(PATH, TEXT, {1: [("0x1", "EXIT", {"inst": "many"})]}, FUNCTION), "'many' under Instructions Exec"),
     ],

@@ -142,7 +142,7 @@ def test_a_report_that_is_damaged_is_said_in_a_sentence() -> None:
     keep_run(REPORT, SOURCE, "", "q", CORRECT)
     with closing(sqlite3.connect(history_file())) as database, database:
         database.execute("update runs set report = '{'")
-    with pytest.raises(HistoryError, match="holds what is no report"):
+    with pytest.raises(HistoryError, match="holds something that is not a report"):
         past_runs()
 
 

@@ -125,7 +125,7 @@ def test_who_waits_for_a_start_takes_one_that_is_given_back_sooner(make: Callabl
         ("crash", "crashed (SIGSEGV)", -11),
         ("killed", "was killed by the system, which does that where memory runs out", -9),
         ("flood", "printed more than", None),
-        ("nonsense", "wrote what is no event", None),
+        ("nonsense", "wrote something that is not an event", None),
     ],
 )
 def test_a_process_that_fails_is_said_and_a_fresh_one_takes_over(

@@ -100,9 +100,9 @@ def with_more(text: str, before: str, behind: str) -> str:
 @pytest.mark.parametrize(
     ("mine", "theirs", "said"),
     [
-        (("", AGAIN), ("", f"int n = 0;\n{AGAIN}"), "`n`, which line 38 declares, is used behind the place"),
+        (("", AGAIN), ("", f"int n = 0;\n{AGAIN}"), "`n`, which line 38 declares, is used after the changed code"),
         (("int m = n;\n", "n = m;\n"), ("int m = 0;\n", "n = m;\n"), "`m`, which line 11 declares, is used behind"),
-        (("", AGAIN), ("", f"enum {{ n }};\n{AGAIN}"), "line 38 is no statement that calls, loops or declares"),
+        (("", AGAIN), ("", f"enum {{ n }};\n{AGAIN}"), "line 38 is not a statement that calls, loops or declares"),
         (("", AGAIN), ("", f"// again \\ \n{AGAIN}"), "the candidate continues a line with a backslash"),
     ],
 )
@@ -146,7 +146,7 @@ def test_what_cannot_be_made_up_is_said() -> None:
         return f"struct Options {{ int steps; }};\n{text}"
 
     place = change(source(with_options(AFTER)), with_options(BEFORE))
-    assert place == "`Options options` is no number, pointer, dim3 or stream that can be made up"
+    assert place == "`Options options` is not a number, pointer, dim3 or stream that can be made up"
 
 
 def held_by(text: str) -> dict[str, dict[str, Any]]:

@@ -77,7 +77,7 @@ def test_what_a_tool_finds_makes_it_unsafe_unless_it_finds_it_in_the_original_to
 def test_a_tool_that_does_not_come_to_its_end_is_said(log: Path) -> None:
     observed = seen("ends")
     assert observed.status is Status.CORRECT
-    assert observed.notes == ["compute-sanitizer's racecheck did not come to an end"]
+    assert observed.notes == ["compute-sanitizer's racecheck did not finish"]
 
 
 def test_of_several_that_are_watched_together_only_the_guilty_is_unsafe(log: Path) -> None:

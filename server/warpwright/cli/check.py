@@ -62,7 +62,7 @@ def rule_completions(_ctx: click.Context, _param: click.Parameter, begun: str) -
     type=click.Choice([*(severity.value for severity in Severity), NEVER]),
     default=Severity.WARNING.value,
     show_default=True,
-    help="The least severity of findings for which the exit status is 1.",
+    help="Lowest severity of findings for which the exit status is 1.",
 )
 @click.option(
     "--select",
@@ -85,8 +85,7 @@ def rule_completions(_ctx: click.Context, _param: click.Parameter, begun: str) -
     "--profile",
     "profiled",
     is_flag=True,
-    help="Judge by a run, its counts and the faults that it found: kept profiles of the present text, and where there "
-    "is none the emulator's.",
+    help="Use the counts and the faults of a run: kept profiles of this text, else runs of the emulator.",
 )
 @compile_option
 @click.option(

@@ -29,7 +29,7 @@ from warpwright.verify.torch_check_words import HEAD, explained, headline, markd
     "kernels",
     metavar="NAME",
     multiple=True,
-    help="A kernel or operator of which one must run. [default: what is not torch's own in the plain call]",
+    help="A kernel or operator; one of those named must run. [default: each in the plain call that is not torch's own]",
 )
 @click.option("--backward", metavar="NAME", multiple=True, help="One that must run in the backward.")
 @click.option("--reference", metavar="NAME", default="", help="What computes the same in torch, in the module.")

@@ -67,7 +67,7 @@ def command(
         raise CannotRun(f"{called!r} cannot be the name of a package")
     kinds = tuple(each for each in types.split(",") if each)
     if unknown := [each for each in kinds if each not in FLOATS]:
-        raise CannotRun(f"{unknown[0]!r} is no type of elements: --types takes some of {', '.join(FLOATS)}")
+        raise CannotRun(f"{unknown[0]!r} is not an element type: --types takes some of {', '.join(FLOATS)}")
     above = formula_of_kernel(kernel)
     text = formula if formula is not None else "" if above is None else above.text
     flags = nvcc_flags(compiled, program.source)

@@ -144,7 +144,7 @@ def _read(path: str, stamp: Stamp) -> Project | None:
 
 
 def _failed(path: str, line: int, reason: str) -> Project:
-    return Project(path, problems=(Problem(path, line, f"it is no valid TOML and not used: {reason}."),))
+    return Project(path, problems=(Problem(path, line, f"it is not valid TOML and not used: {reason}."),))
 
 
 def _line_of(text: str, table: tuple[str, ...], keys: tuple[str, ...]) -> int:

@@ -80,9 +80,9 @@ def _occupancy_lines(found: list[LaunchOccupancy], kernel: Kernel) -> Iterator[s
 def spill_words(stores: int, loads: int) -> str:
     """
     >>> spill_words(0, 0), spill_words(8, 16)
-    ('no spills', 'spills of 8 bytes stored and 16 loaded')
+    ('no spills', 'spills: 8 bytes stored, 16 loaded')
     """
-    return f"spills of {stores:,} bytes stored and {loads:,} loaded" if stores or loads else "no spills"
+    return f"spills: {stores:,} bytes stored, {loads:,} loaded" if stores or loads else "no spills"
 
 
 def _by_architecture(analysis: Analysis, build: Build, kernel: Kernel) -> Iterator[tuple[str, Kernel]]:

@@ -129,7 +129,7 @@ def _sentence(program: Program, found: FoundFault, own: Mapping[str, str]) -> st
         case FaultKind.UNUSED_RESULT:
             name = "shared memory" if found.array is None else plain_name(found.array)
             if found.space == "global":
-                return f"Nothing writes {name}, which is an output"
+                return f"The output {name} is never written"
             return f"No thread loads from {name} what this line stores there"
         case FaultKind.ASSERTION:
             return f"{who} fails the assertion {found.text}"

@@ -33,7 +33,7 @@ def unsupported(module: Module, kernel: str) -> list[str]:
     """
     function = module.functions[kernel]
     if function.body is None or not function.is_kernel:
-        return [f"{kernel} is no kernel with a body."]
+        return [f"{kernel} is not a kernel with a body."]
     try:
         begun = outline(module, kernel)
     except UnsupportedError as error:

@@ -60,7 +60,7 @@ def launch_loop(source: Source, call: Node, update: str = "1") -> LaunchLoop | s
     if loop is None:
         return "The launch stands in no loop."
     if loop.type != "for_statement":
-        return "The loop around the launch is no `for` that counts its iterations."
+        return "The loop around the launch is not a `for` that counts its iterations."
     line = source.position(loop.start_byte)[0]
     body = loop.child_by_field_name("body")
     statements = uncommented(body) if body is not None and body.type == "compound_statement" else [body]

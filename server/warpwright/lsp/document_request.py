@@ -34,5 +34,5 @@ async def document_request(ls: Server, goal: str, params: types.ExecuteCommandPa
         return document, {**request, "formula_at": offset}
     asked = asked_at(analysis.source, offset) if offset is not None else None
     if asked is None:
-        raise WorkError("Put the cursor on a comment outside functions that says what the kernel shall do.")
+        raise WorkError("Put the cursor on a comment outside functions that says what the kernel should do.")
     return document, {**request, "asked": asdict(asked)}

@@ -129,7 +129,7 @@ def _changed(
         return _edited(kernel, repair.edits), f"the rule {repair.name} mended it: {repair.explanation}"
     if not writes_kernels(engine, "fix") or unfit(kernel):
         return None
-    progress(f"{engine.model.name} reads what is wrong", None)
+    progress(f"{engine.model.name} reads the errors", None)
     task = Task(kernel, "fix", known=compiler_said(compiled.messages) or (flaw,), is_taught=engine.is_taught)
     try:
         proposal = read_blocks(asking(engine, deadline, is_cancelled)(prompt(task), 0), kernel)

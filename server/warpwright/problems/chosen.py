@@ -24,7 +24,7 @@ def chosen_shape(problem: Problem, asked: Shape, first: Shape | None) -> Shape |
     if fitting:
         sizes = [_threads(problem, shape) for shape in fitting]
         return {**fitting[sizes.index(max(sizes))], **asked}
-    reason = f"{problem.kernel} can be launched at no small size that is known."
+    reason = f"No small size is known at which {problem.kernel} can be launched."
     return Missing("shape", reason, "Give one, as in --shape n=1000.")
 
 

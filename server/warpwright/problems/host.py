@@ -323,7 +323,7 @@ class HostExpressions:
         if self._is_global(name):
             first = self._first_assignment(name)
             return self._symbol(name, first) if first is not None else Name(name)
-        raise ExpressionError(f"`{name}` has no value that is known")
+        raise ExpressionError(f"`{name}` has no known value")
 
     def _is_global(self, name: str) -> bool:
         """Whether it is a variable of the file that host code gives a value."""
@@ -512,7 +512,7 @@ class HostExpressions:
                 if self.text(declarator) == name:
                     dims = list(self._declared_dims(value))
         if dims is None:
-            raise ExpressionError(f"`{name}` has no value that is known")
+            raise ExpressionError(f"`{name}` has no known value")
         for assignment in nodes_below(self.source, self.function, "assignment_expression") if self.function else ():
             left = re.sub(r"\s", "", self.text(_field(assignment, "left")))
             if left == name:

@@ -211,7 +211,7 @@ class _Finder:
         size = (256, 16, 8)[max(0, sum(show(d) != "1" for d in dims) - 1)]
         for name in sorted(frozenset().union(*map(names, dims)) - self.reader.defaults.keys() - known.keys()):
             self.reader.defaults[name] = size
-            self._guess_launch(f"the text does not say how large a block {name} makes; {size} was taken")
+            self._guess_launch(f"the size of the block `{name}` is not known from the text; assuming {size}")
 
     def _settle_floats(self, symbols: tuple[str, ...]) -> None:
         """Floating-point arguments in the symbols and numbers; 1.5 where nothing says one."""
@@ -366,7 +366,7 @@ class _Finder:
         if self.said.reference is not None:
             path = self.folder / self.said.reference
             if not path.is_file():
-                raise LackingError(f"{FILE_NAME} names the reference {self.said.reference}, which is not there")
+                raise LackingError(f"{FILE_NAME} names the reference {self.said.reference}, which does not exist")
             return path
         beside = self.folder / "reference.py"
         return beside if beside.is_file() and len(self.program.defined_kernels) == 1 else None
@@ -423,7 +423,7 @@ def _with_shapes(
         check = held if any(reader.holds(shape) and max(shape.values(), default=2) > 1 for shape in held) else check
     for shape in (*check, *time):
         if lacking := sorted(set(draft.symbols) - shape.keys()):
-            raise LackingError(f"a shape to try gives `{lacking[0]}` no value")
+            raise LackingError(f"a test shape gives `{lacking[0]}` no value")
     return replace(draft, check=check, time=time, profile=_profile(draft, said, directives, reader))
 
 

@@ -108,5 +108,5 @@ def _in_symbols(
     known = {n: Number(v) for n, v in reader.defaults.items() if n not in passed}
     inner = substitute(substitute(found, known), {n: Name(p) for n, p in passed.items()})
     if any(n in names(found) and n not in passed and n not in reader.defaults for n in names(found)):
-        raise ExpressionError(f"`{show(found)}` has no value that is known")
+        raise ExpressionError(f"`{show(found)}` has no known value")
     return arguments.settled(inner, symbols)

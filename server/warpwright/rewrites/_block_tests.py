@@ -33,7 +33,7 @@ def block_tests(kernel: Kernel, block: Node, atomic: Node, early: list[Node], fi
         leaves = [leaf for leaf in conjuncts(test) if is_uniform(kernel, variables, leaf)]
         if then is None or not then.start_byte <= atomic.start_byte < then.end_byte:
             if leaves:
-                raise NoMatchError(f"The block may not come to the `else` at line {line_of(source, around)}.")
+                raise NoMatchError(f"The block may not reach the `else` at line {line_of(source, around)}.")
             continue
         tests += [_plain(source, leaf) for leaf in leaves]
         _require_visible(kernel, block, leaves, visible)
@@ -66,7 +66,7 @@ def _require_visible(kernel: Kernel, block: Node, tests: list[Node], visible: in
         if value is not None and not (is_outer(value, block) and value.end_byte < visible):
             text = kernel.source.node_text(name)
             raise NoMatchError(
-                f"`{text}`, which decides whether the block adds, is declared too late to be used behind."
+                f"`{text}`, which decides whether the block adds, is declared too late to be used afterwards."
             )
 
 

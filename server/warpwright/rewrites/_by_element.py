@@ -56,7 +56,7 @@ def _require_of_block(chunk: Chunk, declared: set[str]) -> None:
         if any(start <= use.start_byte < end for start, end in inside) or name in chunk.own | declared | arrays:
             continue
         if name == "threadIdx" or WARP_LEVEL.fullmatch(name) or name == chunk.name:
-            raise NoMatchError(f"`{name}` is used at line {line} for something else than the element.")
+            raise NoMatchError(f"`{name}` is used at line {line} for something other than the element.")
         if one_for_block(indices, name):
             continue
         if block is not None and "threadIdx" in reached_names(block, source, use):

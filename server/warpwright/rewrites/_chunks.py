@@ -133,7 +133,7 @@ def _conjuncts(source: Source, condition: Node) -> Iterator[tuple[Node, Node]]:
         if operator.type in ("<", ">"):
             yield (left, right) if operator.type == "<" else (right, left)
             return
-    raise NoMatchError(f"The condition `{source.node_text(condition)}` of the loop is not that a number is less.")
+    raise NoMatchError(f"The loop condition `{source.node_text(condition)}` is not a less-than comparison.")
 
 
 def _least(indices: Indices, bound: Node) -> list[Node]:
@@ -152,7 +152,7 @@ def _require_ends(chunk: Chunk, tests: list[tuple[Node, Node]], ends: list[Node]
     for left, right in tests:
         counted = source.node_text(left) == chunk.name
         if not counted and chunk.sign(indices.read(left)) != 1:
-            raise NoMatchError(f"The loop ends where `{source.node_text(left)}` is not less, which is no element.")
+            raise NoMatchError(f"The loop ends where `{source.node_text(left)}` is not less, which is not an element.")
         for end in _least(indices, right) if counted else [right]:
             read = indices.read(end)
             if end in chunk.ends:
@@ -381,7 +381,7 @@ class _Writer:
                 declared = parent is not None and parent.child_by_field_name("declarator") == use
                 if not declared and not any(start <= use.start_byte < end for start, end in inside):
                     line = self.source.position(use.start_byte)[0]
-                    raise NoMatchError(f"`{name}` is used at line {line} for something else than the loop's elements.")
+                    raise NoMatchError(f"`{name}` is used at line {line} for something other than the loop's elements.")
 
 
 def _is_sum(node: Node) -> bool:

@@ -55,7 +55,7 @@ def body_of(kernel: Kernel) -> Node:
 def require_marked(kernel: Kernel, at: Span | None) -> None:
     """Raises NoMatchError where something is marked that is not in the kernel."""
     if at is not None and not overlaps(kernel.span, at):
-        raise NoMatchError(f"What is marked is not in {kernel.name}.")
+        raise NoMatchError(f"The marked code is not in {kernel.name}.")
 
 
 def squeezed(text: str) -> str:

@@ -101,8 +101,8 @@ def element_array(kernel: Kernel, elements: Elements, parameter: Parameter) -> E
     unread = stores and not stored and not loads
     if by_data and (unread or not all(_by_data(element, elements, source) for element in found)):
         if stores:
-            return f"`{name}` is stored only as a condition decides, and a whole vector would be."
-        return f"`{name}` is read only as a condition decides, so that it would stay one by one."
+            return f"`{name}` is stored conditionally, and a vector store would not be."
+        return f"`{name}` is read conditionally, so that it would stay one by one."
     kept = bool(stores and not stored)
     return ElementArray(name, element_type, tuple(found), loads > 0 or kept, stores > 0, size, bool(by_data))
 
@@ -214,9 +214,9 @@ def row_array(kernel: Kernel, elements: Elements, parameter: Parameter, index: s
         loads, stores = loads + read, stores + written
         certain_loads, certain_stores = certain_loads + (read and certain), certain_stores + (written and certain)
     if stores and not certain_stores:
-        return f"`{name}` is stored only as a condition decides, and a whole vector would be."
+        return f"`{name}` is stored conditionally, and a vector store would not be."
     if not found or (not stores and not certain_loads):
-        return f"`{name}` is read only as a condition decides, so that it would stay one by one."
+        return f"`{name}` is read conditionally, so that it would stay one by one."
     return ElementArray(name, element_type, tuple(found), loads > 0, stores > 0)
 
 

@@ -88,7 +88,7 @@ def interior(indices: Indices, statements: list[Node]) -> Way:
             taken.append(statement)
     for statement in taken:
         for leave in descendants(statement, "return_statement"):
-            raise NoMatchError(f"Threads may leave at line {source.position(leave.start_byte)[0]}, behind other work.")
+            raise NoMatchError(f"Threads may leave at line {source.position(leave.start_byte)[0]}, after other work.")
     edits: list[TextEdit] = []
     for statement in taken:
         for branch in descendants(statement, "if_statement"):

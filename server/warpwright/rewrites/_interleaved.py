@@ -57,7 +57,7 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
     statements = statements_of(node.child_by_field_name("body"))
     branches = [s for s in statements if s.type == "if_statement"]
     if len(branches) != 1:
-        raise NoMatchError(f"The loop over {step} has not exactly one `if`.")
+        raise NoMatchError(f"The loop over {step} does not have exactly one `if`.")
     branch = branches[0]
     rest = [s for s in statements if s is not branch]
     index: Node | None = None
@@ -69,7 +69,7 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
             barrier_after |= statement.start_byte > branch.end_byte
         else:
             line = source.position(statement.start_byte)[0]
-            raise NoMatchError(f"The loop over {step} does something else than the reduction at line {line}.")
+            raise NoMatchError(f"The loop over {step} does something other than the reduction at line {line}.")
     if not barrier_after:
         raise NoMatchError(f"No barrier follows the reduction step in the loop over {step}.")
     if branch.child_by_field_name("alternative") is not None:

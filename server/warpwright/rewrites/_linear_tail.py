@@ -190,7 +190,7 @@ class Tail:
         line = line_of(self.source, statement)
         text = re.sub(r"\s+", " ", self.source.plain_text(statement))
         shown = text if len(text) <= 60 else f"{text[:57]}..."
-        return NoMatchError(f"`{shown}` at line {line} is no part of one sum over all blocks.")
+        return NoMatchError(f"`{shown}` at line {line} is not part of one sum over all blocks.")
 
 
 def _keeps(kind: CType, value: CType) -> bool:

@@ -48,7 +48,7 @@ def locating_loop(kernel: Kernel, node: Node, least: int) -> LocatingLoop | None
             name = source.node_text(target)
             for use in names(node, source, name):
                 if not each.node.start_byte <= use.start_byte < each.node.end_byte:
-                    raise NoMatchError(f"`{name}` is used at line {line_of(source, use)}, in the midst of the loop.")
+                    raise NoMatchError(f"`{name}` is used at line {line_of(source, use)}, in the middle of the loop.")
     handled = frozenset(target.start_byte for each in found for target in (each.best, each.at))
     updates = updates_of(kernel, node, inside, handled)
     return LocatingLoop(loop.node, loop.step, loop.initial, loop.update, updates, found)
@@ -115,7 +115,7 @@ def put_together(kernel: Kernel, block: Node, loop: LocatingLoop, shuffle: str, 
         best, at = source.node_text(each.best), source.node_text(each.at)
         kinds = [variable_type(kernel, block, name) for name in (best, at)]
         if not kinds[1].is_integer:
-            raise NoMatchError(f"`{at}` is no whole number.")
+            raise NoMatchError(f"`{at}` is not an integer.")
         if kinds[0].name == "float" and not is_float(kernel, each.value):
             raise NoMatchError(
                 f"`{source.node_text(each.value)}` at line {line_of(source, each.value)} is not known to be a float, "

@@ -77,7 +77,7 @@ def parts_of(kernel: Kernel, node: Node) -> tuple[RowLoop, tuple[Part, ...]]:
         kind = shuffled_type(typed)
         typed = written_as(kernel, root[0], typed) if root and is_shared else typed
         if kind is None or root is None:
-            raise NoMatchError(f"`{target}` is {typed or 'of no known type'}, which is no number that a shuffle takes.")
+            raise NoMatchError(f"`{target}` is {typed or 'of no known type'}, which this rewrite does not shuffle.")
         if update.admits_nan and not kind.is_integer:
             raise NoMatchError(f"A NaN comes into `{target}` and goes with the next number, so the order matters.")
         operand = update.operand
@@ -120,7 +120,7 @@ def _element_updates(kernel: Kernel, loop: RowLoop, inside: Node) -> list[Update
         if update.target.type == "identifier":
             again = [n for u in found if u.operand is not None for n in names(u.operand, source, target)]
             if again:
-                raise NoMatchError(f"`{target}` is read at line {line}, in the midst of the loop.")
+                raise NoMatchError(f"`{target}` is read at line {line}, in the middle of the loop.")
             continue
         if element is None or element[1] not in shared:
             raise NoMatchError(f"`{target}` at line {line} is not one element of a shared array.")
@@ -136,7 +136,7 @@ def _element_updates(kernel: Kernel, loop: RowLoop, inside: Node) -> list[Update
             if u.operand is not None
             for n in (u.operand, *descendants(u.operand, "subscript_expression"))
         ):
-            raise NoMatchError(f"`{target}` is read at line {line}, in the midst of the loop.")
+            raise NoMatchError(f"`{target}` is read at line {line}, in the middle of the loop.")
     return found
 
 

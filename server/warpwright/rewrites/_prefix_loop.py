@@ -70,7 +70,7 @@ def prefix_loop(kernel: Kernel, block: Node, node: Node, least: int) -> PrefixLo
     _require_alone(kernel, node, statements, update)
     if exclusive and place + 1 < len(statements):
         line = line_of(source, statements[place + 1])
-        raise NoMatchError(f"What line {line} does behind the running sum is not followed.")
+        raise NoMatchError(f"What line {line} does after the running sum is not followed.")
     texts = [source.node_text(s) for s in stores]
     if embedded:
         whole, inner = statements[place], _around(update.node)

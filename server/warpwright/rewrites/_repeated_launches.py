@@ -97,7 +97,7 @@ def repeated_launches(source: Source, loop: Node) -> RepeatedLaunches:
     """A host loop taken apart. Raises NoMatchError with the reason where it may do anything else."""
     line = line_of(source, loop)
     if loop.type != "for_statement":
-        raise NoMatchError(f"The loop at line {line} is no `for` that counts its iterations.")
+        raise NoMatchError(f"The loop at line {line} is not a `for` that counts its iterations.")
     _require_place(source, loop)
     variable, kind, value, bound, inclusive = _counted(source, loop)
     inner = loop.child_by_field_name("body")

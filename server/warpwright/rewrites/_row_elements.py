@@ -75,7 +75,7 @@ def row_work(kernel: Kernel, block: Node) -> Row:
             column, declaration, initial, found.guard, found.bound, found.is_early, tuple(work), found.before
         )
         return Row(column, found, loop, elements)
-    raise NoMatchError(f"{kernel.name} has no test of the thread's number in x against the elements of a row.")
+    raise NoMatchError(f"{kernel.name} does not compare the thread's index in x with the length of a row.")
 
 
 def leaves(statement: Node) -> bool:

@@ -163,7 +163,7 @@ def updates_of(kernel: Kernel, loop: Node, inside: Node, handled: frozenset[int]
         mine = [u.node for u in found if source.node_text(u.target) == name]
         for use in names(loop, source, name):
             if not any(_part_of(use, u) for u in found if u.node in mine):
-                raise NoMatchError(f"`{name}` is read at line {line_of(source, use)}, in the midst of the loop.")
+                raise NoMatchError(f"`{name}` is read at line {line_of(source, use)}, in the middle of the loop.")
     return tuple(found)
 
 

@@ -111,7 +111,7 @@ def row_walk(indices: Indices, node: Node, arrays: Collection[str]) -> RowWalk:
     walk = RowWalk(node, inside, step, kind, start, bound, source.node_text(update), declares, even, ())
     pieces = tuple(p for array in sorted(arrays) for p in _pieces(indices, walk, array, changed))
     if not pieces:
-        raise NoMatchError(f"The loop at line {line} uses no element that is its row's own in each iteration.")
+        raise NoMatchError(f"The loop at line {line} does not walk along a row of its own in each thread.")
     return replace(walk, pieces=pieces)
 
 

@@ -127,7 +127,9 @@ def serial_scan(source: Source, block: Node, node: Node) -> Scan:
     text += "".join(squeezed(source.node_code(n)) for n in inner)
     found = _one_after_the_other(i, started["start"] + ended["sign"], text)
     if found is None:
-        raise NoMatchError(f"The loop at line {line_of(source, loop)} is no running sum of the elements of an array.")
+        raise NoMatchError(
+            f"The loop at line {line_of(source, loop)} is not a running sum of the elements of an array."
+        )
     name = next(n for n in (tested["a"], tested["b"], tested["c"]) if n)
     groups = found.groupdict()
     array = groups["a"] or ""

@@ -81,7 +81,7 @@ def not_all_elements(kernel: Kernel, elements: Elements) -> str:
     source, loop = kernel.source, elements.guard
     step = step_of(source, loop)
     start, ahead = formula(source, elements.initial), formula(source, step) if step is not None else None
-    reason = f"The loop over `{elements.index}` is not known to go over all elements by the size of the grid."
+    reason = f"The loop over `{elements.index}` is not known to be a grid-stride loop over all elements."
     symbols = {_BLOCK, _SIZE, _THREAD, _GRID}
     if start is None or ahead is None or not start.symbols <= symbols or not ahead.symbols <= symbols:
         return reason

@@ -123,7 +123,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: Node, element: Node) -> Rewrite:
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
     if array is None or array.type != "identifier":
-        raise NoMatchError(f"`{text}` is no plain element of an array.")
+        raise NoMatchError(f"`{text}` is not a plain element of an array.")
     name = source.node_text(array)
     typed = _type(kernel, variables, name)
     start = _set_before(source, loop, element, name)
@@ -145,7 +145,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: Node, element: Node) -> Rewrite:
         edits=tuple(edits),
         explanation=(
             f"Every iteration loaded `{text}`, changed it and stored it again, and the next one waited for that. The "
-            f"sum now stays in a register and is stored once behind the loop. `{name}` must not overlap with what the "
+            f"sum now stays in a register and is stored once after the loop. `{name}` must not overlap with what the "
             "loop reads from other pointers."
         ),
         safe=False,
@@ -161,7 +161,7 @@ def _type(kernel: Kernel, variables: Locals, name: str) -> str:
     shared = name in {a.name for a in kernel.shared_arrays}
     given = any(p.name == name and p.is_pointer for p in kernel.parameters) and variables.is_fixed(name)
     if not shared and not given:
-        raise NoMatchError(f"`{name}` is no array that the kernel is given or shares.")
+        raise NoMatchError(f"`{name}` is not an array that the kernel is given or shares.")
     return written
 
 

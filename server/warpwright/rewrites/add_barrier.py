@@ -115,8 +115,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         source=source,
         edits=tuple(_edit(source, m) for m in missing),
         explanation=(
-            "Different threads use the same element of shared memory, one of them writes it, and nothing says which "
-            f"comes first ({said}). __syncthreads() makes all of the block's threads wait until the first is done."
+            "Different threads access the same element of shared memory, one of them writes it, and nothing orders the "
+            f"accesses ({said}). __syncthreads() makes all threads of the block wait until the first is done."
         ),
     )
 
@@ -126,7 +126,9 @@ def _by_races(kernel: Kernel, races: list[Race], at: Span | None) -> Rewrite | D
         return Declined(NAME, "No wait of the block's threads orders this.")
     after = ordered(kernel)
     if after is None:
-        return Declined(NAME, "No places are known where waits would order all that races and every thread comes to.")
+        return Declined(
+            NAME, "No places are known where barriers would order every racing access and that every thread reaches."
+        )
     edits = line_edits(kernel.source, after)
     said = "; ".join(
         dict.fromkeys(f"{race.array} at line {race.write.line} and at line {race.other.line}" for race in races)
@@ -138,7 +140,7 @@ def _by_races(kernel: Kernel, races: list[Race], at: Span | None) -> Rewrite | D
         source=kernel.source,
         edits=edits,
         explanation=(
-            f"Different threads use the same element, one of them writes it, and nothing says which comes first ({said}"
+            f"Different threads access the same element, one of them writes it, and nothing orders the accesses ({said}"
             f"). {waits} wait until what stands before is done."
         ),
     )

@@ -130,7 +130,7 @@ def _guarded(kernel: Kernel) -> Rewrite:
             raise _RefusedError(f"The block of the launch at {launch.source} is not known from the text.")
     indices = [index for axis in range(3) for index in _indices(kernel, block, launches, axis)]
     if not indices:
-        raise _RefusedError(f"No thread of {kernel.name} is seen to use an element behind a bound that it is given.")
+        raise _RefusedError(f"No thread of {kernel.name} is seen to use an element beyond a bound that it is given.")
     _require_unguarded(source, block, indices)
     for index in indices:
         _require_tight(kernel, launches, index)
@@ -144,7 +144,7 @@ def _guarded(kernel: Kernel) -> Rewrite:
         source=source,
         edits=tuple(edits),
         explanation=(
-            "The grid is rounded up to whole blocks, so that its last threads have numbers behind the end of the data, "
+            "The grid is rounded up to whole blocks, so that its last threads have numbers beyond the end of the data, "
             f"where {kernel.name} reads and writes memory of something else. They do nothing there any more: a thread "
             f"works where it has {tests}. Elements behind that, if the arrays are longer, stay as they are."
         ),
@@ -299,7 +299,7 @@ def _early(kernel: Kernel, indices: list[_Index], last: Node, behind: list[Node]
         line = source.position(statement.start_byte)[0]
         for name in _names_in(source, statement):
             if NUMBER.fullmatch(name) or WARP_LEVEL.fullmatch(name):
-                raise _RefusedError(f"`{name}` is used at line {line}, where threads behind the data may have work.")
+                raise _RefusedError(f"`{name}` is used at line {line}, where threads beyond the data may have work.")
         if reason := calls_by_number(kernel, statement):
             raise _RefusedError(reason)
     before = [s for s in uncommented(block) if s.end_byte <= last.start_byte]
@@ -337,7 +337,7 @@ def _wrapped(kernel: Kernel, indices: list[_Index], behind: list[Node]) -> list[
         if target is None or first is None or source.node_text(first) not in pointers:
             line = source.position(statement.start_byte)[0]
             raise _RefusedError(
-                f"What a thread behind the data should take at line {line} for what it does not load is not seen."
+                f"What a thread beyond the data should take at line {line} for what it does not load is not seen."
             )
         if warp := next((w for n in _names_in(source, statement) if (w := WARP_LEVEL.fullmatch(n))), None):
             raise _RefusedError(f"`{warp.group()}` needs all lanes of the warp.")

@@ -105,8 +105,9 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         declarator.start_byte,
         f"{most}, {after.blocks}",
         f"{now.registers} registers per thread leave room for {each.occupancy.blocks} blocks of {now.threads} threads "
-        f"on a multiprocessor of {now.arch}; with {lift.registers} another fits: {percent(each.occupancy.fraction)} -> "
-        f"{percent(after.fraction)} % of its warps. The bounds ask the compiler for that, which may cost spills.",
+        f"on a multiprocessor of {now.arch}; with {lift.registers} another fits: occupancy "
+        f"{percent(each.occupancy.fraction)} -> {percent(after.fraction)} %. The bounds ask the compiler for that, "
+        "which may cost spills.",
     )
 
 

@@ -161,7 +161,7 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> AtomicSum:
         raise NoMatchError(f"{access.expression} is not in the kernel's own text.")
     match = _ADDRESS.fullmatch(squeezed(source.node_code(arguments[0])))
     if match is None:
-        raise NoMatchError(f"`{source.node_text(arguments[0])}` is no plain address of one element.")
+        raise NoMatchError(f"`{source.node_text(arguments[0])}` is not a plain address of one element.")
     root = match["root"]
     typed, several = _typed(kernel, root, operation, kind)
     return AtomicSum(
@@ -193,9 +193,9 @@ def _require_own(function: Kernel, block: Node, found: AtomicSum) -> None:
     """An atomic in a function that the kernel calls is one that all threads of a block come to, on its own memory."""
     source = function.source
     if found.statement != found.outer or early_returns(source, block):
-        raise NoMatchError(f"Not every thread comes to the atomic at line {line_of(source, found.call)}.")
+        raise NoMatchError(f"Not every thread reaches the atomic at line {line_of(source, found.call)}.")
     if not found.shared or found.root not in locals_of(function).types or found.root in locals_of(function).parameters:
-        raise NoMatchError(f"`{found.root}` is no shared variable of the function around the atomic.")
+        raise NoMatchError(f"`{found.root}` is not a shared variable of the function around the atomic.")
 
 
 def _comes_again(kernel: Kernel, block: Node, access: Access, found: AtomicSum) -> bool:
@@ -286,7 +286,7 @@ def _require_one_address(kernel: Kernel, block: Node, found: AtomicSum, early: l
     for name in {source.node_text(n) for n in descendants(found.address, "identifier")}:
         value = variables.values.get(name)
         if value is not None and not (is_outer(value, block) and value.end_byte < visible):
-            raise NoMatchError(f"`{name}`, a part of the address `{text}`, is declared too late to be used behind.")
+            raise NoMatchError(f"`{name}`, a part of the address `{text}`, is declared too late to be used afterwards.")
     is_parameter = any(p.name == found.root and p.is_pointer for p in kernel.parameters)
     set_again = any(source.node_text(t) == found.root for t in targets(block, source) if t.type == "identifier")
     root = [] if found.shared or (is_parameter and not set_again) else [found.root]

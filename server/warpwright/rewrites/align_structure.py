@@ -102,7 +102,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 def _aligned(kernel: Kernel, access: Access, found: list[Access]) -> Rewrite:
     source, structure = kernel.source, access.structure
     if structure is None:
-        raise NoMatchError(f"`{access.expression}` is no structure.")
+        raise NoMatchError(f"`{access.expression}` is not a structure.")
     name = _type_of(kernel, access)
     node = _definition(source, name)
     members = _members(indices_of(kernel, None), node, name)
@@ -114,7 +114,7 @@ def _aligned(kernel: Kernel, access: Access, found: list[Access]) -> Rewrite:
     _require_whole(source, node, name)
     end = max((offset + size for offset, size in members.values()), default=0)
     if not structure.bytes - structure.align < end <= structure.bytes:
-        raise NoMatchError(f"The members of {name} do not make its {structure.bytes} bytes.")
+        raise NoMatchError(f"The members of {name} do not add up to its {structure.bytes} bytes.")
     now, then = _requests([a for a in found if a.structure == structure and a.array == access.array], members, width)
     if now < 2 * then:
         raise NoMatchError(f"Nothing to gain: {now} requests for members of a {name} would become {then}.")

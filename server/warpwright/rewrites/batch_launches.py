@@ -151,7 +151,7 @@ def _require_elements(kernel: Kernel, launch: Launch, loop: LaunchLoop) -> Eleme
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
     if block is None or kernel.node is None or kernel.span.end > loop.call.start_byte:
-        raise NoMatchError(f"{kernel.name} is defined behind its launch.")
+        raise NoMatchError(f"{kernel.name} is defined after its launch.")
     if kernel.node.parent is not None and kernel.node.parent.type == "template_declaration":
         raise NoMatchError(f"{kernel.name} is a template.")
     if len(loop.arguments) != len(kernel.parameters):
@@ -240,7 +240,7 @@ def _require_wide_step(
     worked = formula(source, elements.bound, given) if inside is not None and inside.symbols <= given.keys() else None
     step = _product(source, argument)
     if worked is None or step is None:
-        raise NoMatchError(f"Whether `{parameter.name}` moves behind what an iteration writes cannot be told.")
+        raise NoMatchError(f"Whether `{parameter.name}` moves past what an iteration writes cannot be told.")
 
     def behind(values: Values) -> bool | None:
         elements_of, by = worked.value(values), step.value(values)
@@ -355,7 +355,7 @@ def _in_turns(source: Source, loop: LaunchLoop, name: str) -> list[TextEdit]:
     is_plain = is_enclosed(count) or re.fullmatch(r"[\w.]+", count)
     left = f"{count if is_plain else f'({count})'} - {loop.variable}"
     if loop.type != "int":
-        raise NoMatchError(f"`{loop.variable}` is no int, which the number of rows is counted with.")
+        raise NoMatchError(f"`{loop.variable}` is not an int, the type that rows are counted with.")
     left = left if _is_int(source, loop) else f"(int)({left})"
     launched = _launch_text(
         source, loop, name, f"min({left}, {MOST_ROWS})", [source.node_text(a.node) for a in loop.arguments]

@@ -178,7 +178,7 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices) -> Rewrite:
         f"Give each thread {ROWS} rows",
         source,
         tuple(edits),
-        f"A thread of {kernel.name} loaded what one element needs and waited for it. Now it does {ROWS} neighbouring "
+        f"A thread of {kernel.name} loaded what one element needs and waited for it. Now it does {ROWS} consecutive "
         f"values of {row}. Where no border is near they are done without tests: their loads are issued together, and "
         f"what two rows both need is loaded once. The grid has {ROWS} times fewer blocks; each thread needs more "
         "registers.",

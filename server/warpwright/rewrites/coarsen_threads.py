@@ -156,7 +156,7 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices, count: int) -> Rewri
         (_loop(source, block, per_element, way), *edits),
         f"A thread of {kernel.name} did one element and ended. Now it does {count}, a {way.apart} apart: their loads "
         "are issued together where nothing is stored in between that may change them, and consecutive lanes still use "
-        f"neighbouring addresses. {way.said} Each thread may need more registers.",
+        f"consecutive addresses. {way.said} Each thread may need more registers.",
     )
 
 

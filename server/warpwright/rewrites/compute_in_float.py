@@ -146,7 +146,7 @@ def _edits(source: Source, formula: Node, types: Types) -> Iterator[TextEdit]:
     if not _goes_into_float(source, formula, types):
         raise NoMatchError(f"The result at line {line} does not go into a float.")
     if not any(_kind(source, operand, types) == "float" for operand in _cast(source, formula)):
-        raise NoMatchError(f"What is cast to double at line {line} is no float.")
+        raise NoMatchError(f"What is cast to double at line {line} is not a float.")
     yield from _of_part(source, formula, types)
 
 

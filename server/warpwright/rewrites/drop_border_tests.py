@@ -103,7 +103,7 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
         raise NoMatchError(f"No test of borders in a loop of {kernel.name} could be made before the loop.")
     if found := TIES.search(source.node_code(block)):
         raise NoMatchError(
-            f"{kernel.name} uses `{found.group()}`, which threads on a way of their own would not come to."
+            f"{kernel.name} uses `{found.group()}`, which threads on a path of their own would not reach."
         )
     if len(way.conditions) > MOST_CONDITIONS:
         raise NoMatchError(f"{len(way.conditions)} conditions would stand before the work of {kernel.name}.")

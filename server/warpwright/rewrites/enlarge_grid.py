@@ -95,7 +95,7 @@ def _enlarged(kernel: Kernel, block: Node) -> Rewrite:
     loop = next((s for s in uncommented(block) if s.type == "for_statement"), None)
     counter = counter_of(source, loop) if loop is not None else None
     if loop is None or counter is None or counter.step is None or counted_loop(source, loop) is None:
-        raise NoMatchError(f"{kernel.name} is no loop that steps by the size of the grid.")
+        raise NoMatchError(f"{kernel.name} is not a loop that steps by the size of the grid.")
     shape = matched(block_of_all_launches(kernel))
     if kernel.shared_arrays or kernel.barriers:
         raise NoMatchError(f"{kernel.name} uses shared memory or barriers.")
@@ -169,7 +169,7 @@ def _require_header_alone(indices: Indices, block: Node, counter: Counter, axis:
         if (text in (f"blockIdx.{axis}", f"gridDim.{axis}") or (whole and not part)) and not any(
             a <= node.start_byte < b for a, b in allowed
         ):
-            raise NoMatchError(f"`{text}` is used at line {line_of(source, node)} for something else than the loop.")
+            raise NoMatchError(f"`{text}` is used at line {line_of(source, node)} for something other than the loop.")
 
 
 def _require_independent(indices: Indices, block: Node, loop: Node, counter: Counter) -> None:

@@ -274,7 +274,7 @@ def _require_added(kernel: Kernel, block: Node, merge: _Merge, ones: bool) -> bo
         text = source.node_code(statement)
         tied = TIES.search(re.sub(r"\b__syncthreads\b", "", text))
         reason = (
-            f"`{tied.group()}` behind the work ties the threads together." if tied else unfit_call(kernel, statement)
+            f"`{tied.group()}` after the work ties the threads together." if tied else unfit_call(kernel, statement)
         )
         if reason and not is_barrier(statement, source):
             raise NoMatchError(reason)
@@ -300,12 +300,12 @@ def _require_added(kernel: Kernel, block: Node, merge: _Merge, ones: bool) -> bo
             arguments = uncommented(target.child_by_field_name("arguments"))
             adds = target.type == "call_expression" and called_name(target, source) == "atomicAdd"
             if not adds or len(arguments) != 2 or target.parent is None or target.parent.type != "expression_statement":
-                raise NoMatchError(f"Line {line}, behind the work, does more than add up what the block counted.")
+                raise NoMatchError(f"Line {line}, after the work, does more than add up what the block counted.")
             value = squeezed(source.node_code(arguments[1]))
             array = copies.get(value) or _element_of(source, arguments[1], merge.arrays)
             root = root_name(source, arguments[0])
             if array is None or root not in pointers:
-                raise NoMatchError(f"What line {line} adds is no element of what the block counted.")
+                raise NoMatchError(f"What line {line} adds is not an element of what the block counted.")
             exact = _require_room(kernel, kinds[array], root, ones, line) and exact
             merged.setdefault(root, set()).add(next(descendants(arguments[0], "identifier")).start_byte)
             allowed |= {n.start_byte for n in descendants(arguments[1], "identifier")}

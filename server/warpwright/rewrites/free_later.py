@@ -56,7 +56,7 @@ from warpwright.syntax.nodes import LOOPS, descendants, enclosing, uncast, uncom
 from warpwright.syntax.source import Source, Span
 
 NAME = "free-later"
-title = "Free it behind its last use"
+title = "Free it after its last use"
 goals = ("fix",)
 relies_on = ()
 
@@ -74,10 +74,10 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
                 title=title,
                 source=source,
                 edits=edits,
-                explanation="Freed memory may be another's by the next call. It is freed behind the last statement "
+                explanation="Freed memory may be another's by the next call. It is freed after the last statement "
                 "that uses it.",
             )
-    return Declined(NAME, f"No memory of {kernel.name} is known to be used behind the call that frees it.")
+    return Declined(NAME, f"No memory of {kernel.name} is known to be used after the call that frees it.")
 
 
 def _moved(source: Source, call: Node, at: Span | None) -> tuple[TextEdit, ...]:

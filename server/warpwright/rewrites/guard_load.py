@@ -109,7 +109,7 @@ def _guarded(kernel: Kernel, at: Span | None) -> Rewrite | str:
     for found in kernel.outside:
         node = _load(kernel, block, found)
         if node is None:
-            return f"The access of {found.array} at line {found.span.line} is no plain load of one number."
+            return f"The access of {found.array} at line {found.span.line} is not a plain load of one number."
         loads[node.start_byte] = node
     first = min(loads.values(), key=lambda node: node.start_byte)
     for test in _tests(kernel, block, first):

@@ -207,7 +207,7 @@ def _require_independent(kernel: Kernel, indices: Indices, nest: _Nest) -> None:
     sums = {declared_name(source, d) for d in nest.sums}
     inside = set(changed_names(source, nest.inner)) - own - sums
     if inside:
-        raise NoMatchError(f"The loop at line {line} changes `{min(inside)}`, which is not of one iteration.")
+        raise NoMatchError(f"The loop at line {line} changes `{min(inside)}`, which outlives an iteration.")
     changed = list(descendants(nest.inner, "assignment_expression", "update_expression"))
     targets = [n.child_by_field_name("left") or n.child_by_field_name("argument") for n in changed]
     stored = [n for n in targets if n is not None and n.type != "identifier"]

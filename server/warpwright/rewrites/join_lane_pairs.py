@@ -138,7 +138,7 @@ def _sides(source: Source, elements: Elements, branch: Node) -> tuple[list[Node]
     """The statements for even elements and for odd ones, and whether the thread's number in its block decides."""
     alternative = branch.child_by_field_name("alternative") if branch.type == "if_statement" else None
     if len(elements.work) != 1 or alternative is None:
-        raise NoMatchError("The work on an element is no branch on whether its number is even.")
+        raise NoMatchError("The work on an element is not a branch on whether its index is even.")
     clause = branch.child_by_field_name("condition")
     text = squeezed(source.node_code(clause)) if clause is not None else ""
     number = rf"(?:{re.escape(elements.index)}|threadIdx\.x)"

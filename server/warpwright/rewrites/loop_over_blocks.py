@@ -178,7 +178,7 @@ def _require_alone(kernel: Kernel, block: Node) -> None:
         if not whole or test is None or not is_uniform(kernel, variables, test):
             raise NoMatchError(f"Threads may leave at line {line_of(source, leave)}.")
         if any(start < leave.start_byte and not _declares(source, block, start) for start in used):
-            raise NoMatchError(f"The block may leave at line {line_of(source, leave)}, in the midst of its work.")
+            raise NoMatchError(f"The block may leave at line {line_of(source, leave)}, in the middle of its work.")
 
 
 def _declares(source: Source, block: Node, start: int) -> bool:

@@ -285,8 +285,8 @@ def _rewrite(kernel: Kernel, branch: _Branch) -> Rewrite:
         edits=(TextEdit(branch.node.start_byte, branch.node.end_byte, text),),
         explanation=(
             f"A barrier waits for every thread of the block, and `{source.node_text(branch.test)}` keeps some of them "
-            "away from it, which is undefined behaviour. It stands behind the branch now, where all threads come, and "
-            "the condition guards what stood before and behind it. What the threads outside leave in shared memory is "
+            "away from it, which is undefined behaviour. It now stands after the branch, where all threads arrive, and "
+            "the condition guards what stood before and after it. What the threads outside leave in shared memory is "
             "as it was: nothing."
         ),
     )
@@ -338,7 +338,7 @@ def _declared_before(kernel: Kernel, declaration: Node, declarators: list[Node])
     text, line = source.node_text(declaration), line_of(source, declaration)
     name = declared_name(source, declarators[0])
     if name not in locals_of(kernel).types:
-        raise NoMatchError(f"`{name}`, declared at line {line} and used behind a barrier, names several variables.")
+        raise NoMatchError(f"`{name}`, declared at line {line} and used after a barrier, names several variables.")
     if "__shared__" in text:
         return text, TextEdit(declaration.start_byte, declaration.end_byte, "")
     typed = declaration.child_by_field_name("type")
@@ -349,12 +349,12 @@ def _declared_before(kernel: Kernel, declaration: Node, declarators: list[Node])
     )
     if not plain or inner is None or inner.type != "identifier" or builtin_type(written) is None or "static" in text:
         raise NoMatchError(
-            f"`{name}`, declared at line {line}, is used behind a barrier and cannot be declared earlier."
+            f"`{name}`, declared at line {line}, is used after a barrier and cannot be declared earlier."
         )
     value = declarators[0].child_by_field_name("value")
     if value is not None and value.type == "initializer_list":
         raise NoMatchError(
-            f"`{name}`, declared at line {line}, is used behind a barrier and cannot be declared earlier."
+            f"`{name}`, declared at line {line}, is used after a barrier and cannot be declared earlier."
         )
     rest = f"{name} = {source.node_text(value)};" if value is not None else ""
     return f"{written} {name};", TextEdit(declaration.start_byte, declaration.end_byte, rest)

@@ -92,7 +92,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     if isinstance(launches, str):
         return Declined(NAME, launches)
     if at is not None and not any(launch.span is not None and overlaps(launch.span, at) for launch in launches):
-        return Declined(NAME, f"What is marked is no launch of {kernel.name}.")
+        return Declined(NAME, f"The marked code is not a launch of {kernel.name}.")
     if reason := _bound_to_block(kernel, elements, launches):
         return Declined(NAME, reason)
     found = _better(kernel, launches)

@@ -118,7 +118,7 @@ def _packed(kernel: Kernel, at: Span | None) -> Rewrite | str:
     if threads == 1 or idle < GRAVE * (threads + idle):
         return f"Nothing to gain: of the lanes of a block of {threads} threads, {idle} stay idle."
     if at is not None and not any(launch.span is not None and overlaps(launch.span, at) for launch in launches):
-        return f"What is marked is no launch of {kernel.name}."
+        return f"The marked code is not a launch of {kernel.name}."
     for launch in launches:
         blocks = None if None in launch.grid else prod(extent or 0 for extent in launch.grid)
         if blocks is not None and blocks <= RESIDENT:
@@ -137,7 +137,7 @@ def _packed(kernel: Kernel, at: Span | None) -> Rewrite | str:
     if isinstance(barriers, str):
         return barriers
     if barriers and WARP % threads:
-        return f"{kernel.name} has barriers, and {threads} threads are no part of a warp that could wait by itself."
+        return f"{kernel.name} has barriers, and {threads} threads are not a warp's part with its own barrier."
     axis = _free_axis(source, block, shape, together=bool(barriers))
     if axis is None:
         return f"{kernel.name} has no axis left that its threads could be numbered along."

@@ -168,7 +168,7 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Count:
         name = place.child_by_field_name("left") if place is not None and plus else None
         index = place.child_by_field_name("right") if place is not None and plus else None
     if name is None or index is None or name.type != "identifier":
-        raise NoMatchError(f"`{source.node_text(arguments[0])}` is no plain element of an array.")
+        raise NoMatchError(f"`{source.node_text(arguments[0])}` is not a plain element of an array.")
     array = source.node_text(name)
     if not any(p.name == array and p.is_pointer for p in kernel.parameters):
         raise NoMatchError(f"`{array}` is not a pointer that the kernel is given.")
@@ -238,7 +238,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
         explanation=(
             f"All threads of the grid added to the same {count} places of global memory, and waited for each other "
             f"in the L2 cache wherever data fall together. Each block now adds to {count} bins of its own in shared "
-            f"memory ({4 * count} bytes) and adds those that it used to `{found.array}` at the end, behind a barrier "
+            f"memory ({4 * count} bytes) and adds those that it used to `{found.array}` at the end, after a barrier "
             f"that all threads reach. It pays most where each thread takes many elements.{rounding}"
         ),
         safe=found.kind.is_integer,

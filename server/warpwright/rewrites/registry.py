@@ -101,10 +101,8 @@ def in_place(kind: RewriteKind, kernel: Kernel, at: Span | None) -> Rewrite | De
     except NoMatchError as mismatch:
         return Declined(kind.name, str(mismatch))
     if Reliance.APART in kind.relies_on and isinstance(made, Rewrite) and (found := _written_overlap(kernel)):
-        are = "are" if found.is_certain else "may be"
-        reason = (
-            f"At {found.place} {found.one} and {found.other} {are} the same memory, and the new code needs them apart."
-        )
+        alias = "alias" if found.is_certain else "may alias"
+        reason = f"At {found.place} {found.one} and {found.other} {alias}, and the new code needs them not to."
         return Declined(kind.name, reason)
     return with_comments(replace(made, edits=tuple(without_repeats(made.edits)))) if isinstance(made, Rewrite) else made
 

@@ -101,7 +101,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         )
     for ended in re.findall(r"~\s*(\w+)\s*\(\s*(?:void)?\s*\)\s*(?:noexcept\s*)?\{", source.code_text()):
         if re.search(rf"\b{ended}\b", source.node_code(block)):
-            return Declined(NAME, f"{kernel.name} uses {ended}, whose destructor runs behind the last statement.")
+            return Declined(NAME, f"{kernel.name} uses {ended}, whose destructor runs after the last statement.")
     idle = {} if _shares_memory(kernel, block) else dict.fromkeys(barriers, "no thread reads what another one stores")
     for barrier in barriers:
         if why := _idle_place(kernel, block, barrier, idle):
@@ -137,12 +137,12 @@ def _idle_place(kernel: Kernel, block: Node, barrier: Node, idle: dict[Node, str
     siblings = [n for n in (barrier.parent or block).named_children if n.type != "comment"]
     place = siblings.index(barrier)
     if barrier.parent == block and all(_is_barrier(source, n) for n in siblings[place + 1 :]):
-        return "the kernel ends behind it"
+        return "the kernel ends after it"
     before, own = place - 1, _own_names(kernel)
     while before >= 0 and (siblings[before] in idle or _touches_nothing(source, siblings[before], own)):
         before -= 1
     if before >= 0 and _is_barrier(source, siblings[before]):
-        return f"the one at line {line_of(source, siblings[before])} has no access to memory behind it"
+        return f"the one at line {line_of(source, siblings[before])} has no memory access after it"
     if before < 0 and barrier.parent == block:
         return "no thread has touched memory before"
     return ""

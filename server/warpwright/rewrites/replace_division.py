@@ -214,7 +214,7 @@ def _reciprocal(kernel: Kernel, indices: Indices, loop: Node, divisor: str) -> t
     """The declaration of a divisor's reciprocal, and the edits that multiply by it."""
     source, kind = kernel.source, builtin_type(indices.variables.types.get(divisor, ""))
     if kind is None or kind.kind != "float" or kind.name not in ("float", "double"):
-        raise NoMatchError(f"`{divisor}` is no float and no double.")
+        raise NoMatchError(f"`{divisor}` is neither float nor double.")
     name = free_name(source.code_text(), f"{divisor}_inverse")
     edits: list[TextEdit] = []
     for division in descendants(loop, "binary_expression", "assignment_expression"):
@@ -281,9 +281,9 @@ def _counter(kernel: Kernel, indices: Indices, division: Node, loop: Node, divis
         f"Count instead of dividing by {divisor}",
         source,
         tuple(edits),
-        f"A GPU has no instruction for the division of integers: by {divisor}, known at run time alone, it is 6 to 30 "
-        "of them at each step. The dividend grows by 1, so a counter that wraps around has the same values for a "
-        "comparison and an addition. It costs a register.",
+        f"GPUs have no instruction for integer division: by {divisor}, which is known only at run time, it takes 6 to "
+        "30 instructions per iteration. The dividend grows by 1, so a counter that wraps around has the same values "
+        "for a comparison and an addition. It costs a register.",
     )
 
 

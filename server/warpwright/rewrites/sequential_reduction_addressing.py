@@ -124,7 +124,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: InterleavedLoop) -> Rewrite:
         require_unread(kernel, loop.node, array)
     step, thread = loop.step, loop.thread
     if loop.is_step_outer and any(use.start_byte >= loop.node.end_byte for use in names(block, source, step)):
-        raise NoMatchError(f"`{step}` is used behind the loop, where it would have another value.")
+        raise NoMatchError(f"`{step}` is used after the loop, where it would have another value.")
     edits = [
         TextEdit(loop.initial.start_byte, loop.initial.end_byte, f"{as_factor(source.node_text(loop.bound))} / 2"),
         TextEdit(loop.condition.start_byte, loop.condition.end_byte, f"{step} > 0"),

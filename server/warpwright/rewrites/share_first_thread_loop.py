@@ -140,7 +140,7 @@ def _rewrite(kernel: Kernel, block: Node, alone: Alone) -> Rewrite:
         raise NoMatchError(f"Nothing to gain: the loop at line {line} has fewer than {WARP} iterations.")
     loop, parts = parts_of(kernel, alone.loop)
     if not parts:
-        raise NoMatchError(f"The loop at line {line} puts nothing together.")
+        raise NoMatchError(f"The loop at line {line} reduces nothing.")
     variables = locals_of(kernel)
     _require_same_for_lanes(kernel, variables, alone, loop, parts, known)
     require_settled(kernel, block, alone, frozenset(part.root for part in parts if part.target == part.root))
@@ -209,7 +209,7 @@ def _require_same_for_lanes(
     of_threads = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(declared)))})\b")
     for macro in macros_naming(source, of_threads):
         if re.search(rf"\b{re.escape(macro)}\b", source.node_code(alone.loop)):
-            raise NoMatchError(f"The macro {macro} in the loop names a variable of the kernel's.")
+            raise NoMatchError(f"The macro {macro} in the loop uses a variable of the kernel.")
     own = {loop.step, *(part.target for part in parts)}
     own |= declared_names(source, alone.loop)
     shared = {array.name for array in kernel.shared_arrays}

@@ -144,7 +144,7 @@ def _uncertain(kernel: Kernel, array: SharedArray, block: Node, declarator: Node
         line = source.position(element.start_byte)[0]
         accesses = lanes.get(element.start_byte)
         if not accesses or any(a.basis is not Basis.EXACT for a in accesses):
-            return f"No launch found is certain to come to `{source.node_text(element)}` at line {line}."
+            return f"No launch found is certain to reach `{source.node_text(element)}` at line {line}."
         if any(reached_names(block, source, index) & _OF_THE_BLOCK for index in indices_of(element)):
             return (
                 f"The index of `{source.node_text(element)}` at line {line} depends on the block's place in the grid."
@@ -153,7 +153,7 @@ def _uncertain(kernel: Kernel, array: SharedArray, block: Node, declarator: Node
         partial = any(a.active_lanes < WARP for a in accesses)
         if partial and any(reached_names(block, source, c) & uncertain for c in deciding(element, block)):
             return (
-                f"Which threads come to `{source.node_text(element)}` at line {line} depends on more than their "
+                f"Which threads reach `{source.node_text(element)}` at line {line} depends on more than their "
                 "number, "
                 "so others may use more."
             )

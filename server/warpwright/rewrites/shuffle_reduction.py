@@ -170,13 +170,13 @@ def _match(source: Source, block: Node, node: Node) -> HalvingLoop:
     if not branches and not any(is_barrier(s, source) for s in statements):
         raise NoMatchError
     if len(branches) != 1 or branches[0].child_by_field_name("alternative") is not None:
-        raise NoMatchError(f"The loop over {step} has not exactly one `if` without `else`.")
+        raise NoMatchError(f"The loop over {step} does not have exactly one `if` without `else`.")
     others = [s for s in statements if s is not branches[0]]
     barriers = [s for s in others if is_barrier(s, source)]
     if len(barriers) != len(others):
         other = next(s for s in others if s not in barriers)
         raise NoMatchError(
-            f"The loop over {step} does something else than the reduction at line {line_of(source, other)}."
+            f"The loop over {step} does something other than the reduction at line {line_of(source, other)}."
         )
     if not barriers:
         raise NoMatchError(f"No barrier stands in the loop over {step}.")
@@ -236,7 +236,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: HalvingLoop) -> Rewrite:
     initializer = loop.node.child_by_field_name("initializer")
     outside = initializer is None or initializer.type != "declaration"
     if outside and any(n.start_byte >= loop.node.end_byte for n in names(block, source, loop.step)):
-        raise NoMatchError(f"`{loop.step}` is used behind the loop, where it would have another value.")
+        raise NoMatchError(f"`{loop.step}` is used after the loop, where it would have another value.")
     lines = _warp_lines(kernel, block, loop, arrays, kinds)
     again = _is_used_again(source, block, loop, arrays)
     listed = " and ".join(arrays)
@@ -331,7 +331,7 @@ def _require_block(kernel: Kernel, block: Node, loop: HalvingLoop) -> list[int]:
         x = matched(flat_block_of(launch))
         if not is_power_of_two(x) or x < WARP:
             raise NoMatchError(
-                f"The block at {launch.source} has {x} threads, which is no power of two from {WARP} on."
+                f"The block at {launch.source} has {x} threads, which is not a power of two of {WARP} or more."
             )
         if not _is_half(kernel.source, loop.node, start, x):
             raise NoMatchError(

@@ -104,7 +104,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     if not any(True for node in (block, *(c.node for c in kernel.callees)) for _ in descendants(node, *LOOPS)):
         return Declined(NAME, f"Nothing to gain: the threads of {kernel.name} have no loop, and so little to do.")
     if at is not None and not overlaps(kernel.span, at) and not any(_marks(launch, at) for launch in kernel.launches):
-        return Declined(NAME, f"What is marked is no part of {kernel.name}.")
+        return Declined(NAME, f"The marked code is not part of {kernel.name}.")
     return _spread(kernel, block)
 
 

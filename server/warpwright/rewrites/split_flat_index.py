@@ -291,7 +291,7 @@ def _value(part: Part, row: Polynomial, plane: Polynomial | None, whole: Polynom
         case Part(divisor=d, modulus=m) if m is not None and (rest := quotient(d, whole)) is not None:
             inner = last if rest == {(): 1} else f"{last} / {as_factor(as_text(rest))}"
             return f"{inner} % {as_factor(as_text(m))}"
-    raise NoMatchError("The index is taken apart in ways that are no rows and planes of one size.")
+    raise NoMatchError("The index is not split into rows and planes of one size.")
 
 
 def _launch_edit(

@@ -165,7 +165,7 @@ def _set_by(kernel: Kernel, variables: Locals, loop: CountedLoop) -> set[str]:
             raise NoMatchError(f"Line {line} does more than set an element.")
         array, subscripts = _element(source, target)
         if array not in shared:
-            raise NoMatchError(f"What line {line} sets is no element of a shared array.")
+            raise NoMatchError(f"What line {line} sets is not an element of a shared array.")
         if loop.name not in [squeezed(source.node_code(s)) for s in subscripts]:
             raise NoMatchError(f"Line {line} is not known to set another element in each iteration.")
         for part in (*subscripts, value):

@@ -153,7 +153,7 @@ def _rewrite(kernel: Kernel, block: Node, node: Node) -> Rewrite:
     stored = {access.array for access in kernel.accesses if changes(access)}
     apart = stored <= restricted(kernel) or set(arrays) <= restricted(kernel)
     listed = ", ".join(arrays)
-    assumed = "" if apart else f" It takes for granted that what the kernel stores is no part of {listed}."
+    assumed = "" if apart else f" It assumes that what the kernel stores is not part of {listed}."
     if used is None or None in dynamic:
         assumed += f" How much shared memory {kernel.name} uses already is not known from the text."
     return Rewrite(

@@ -147,7 +147,7 @@ def _staged(kernel: Kernel, access: Access) -> Rewrite:
     flat = shape[1:] == (1, 1) and shape[0] % WARP == 0
     if not flat and (shape[2] != 1 or min(shape[:2]) < LEAST_SIDE):
         sides = " x ".join(map(str, shape))
-        raise NotRetracedError(f"A block of {sides} threads is no tile: it needs two sides of {LEAST_SIDE} or more.")
+        raise NotRetracedError(f"A block of {sides} threads is not a tile: it needs two sides of {LEAST_SIDE} or more.")
     for second in kernel.accesses:
         if second.space is Space.GLOBAL and second.span != access.span and (second.excess or 0.0) >= STRIDED:
             raise NotRetracedError(f"`{second.span.one_line}` is strided, too: a tile serves one of the two.")

@@ -232,7 +232,9 @@ def _declared(kernel: Kernel, block: Node, declaration: Node, declarator: Node, 
     listed = squeezed(source.node_code(value)) if value is not None else ""
     if not re.fullmatch(r"\{(?:0(?:\.0*)?[fFuU]?)?\}", listed) or len(extents) != 1:
         line = line_of(source, declaration)
-        raise NoMatchError(f"`{name}` starts at `{listed}` at line {line}, which no __shared__ array can.")
+        raise NoMatchError(
+            f"`{name}` is initialised with `{listed}` at line {line}, which a __shared__ array cannot be."
+        )
     counter = free_name(kernel.span.code, "k")
     unit = indent_unit(source, block)
     head = f"for (int {counter} = 0; {counter} < {source.node_text(extents[0])}; {counter}++)"

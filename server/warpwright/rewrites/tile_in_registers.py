@@ -309,7 +309,7 @@ def _require_tail(source: Source, statement: Node) -> None:
             raise NoMatchError(f"Threads may leave a loop at line {line_of(source, leave)}.")
     for call in descendants(statement, "call_expression"):
         if called_name(call, source) == _BARRIER:
-            raise NoMatchError(f"A barrier stands behind the loop, at line {line_of(source, call)}.")
+            raise NoMatchError(f"A barrier stands after the loop, at line {line_of(source, call)}.")
 
 
 def _require_own(source: Source, tail: list[Node], varying: Varying) -> None:
@@ -320,5 +320,5 @@ def _require_own(source: Source, tail: list[Node], varying: Varying) -> None:
             target = change.child_by_field_name("left") or change.child_by_field_name("argument")
             if target is not None and target.type == "identifier" and source.node_text(target) not in own:
                 raise NoMatchError(
-                    f"`{source.node_text(target)}` changes behind the loop, at line {line_of(source, change)}."
+                    f"`{source.node_text(target)}` changes after the loop, at line {line_of(source, change)}."
                 )

@@ -205,7 +205,7 @@ def _around_loop(kernel: Kernel, block: Node, product: Product, guard: Guard) ->
         elif statement.start_byte >= loop.end_byte:
             if guard.around is not None and statement.type != "comment":
                 line = source.position(statement.start_byte)[0]
-                raise NoMatchError(f"Line {line} stands behind the `if` around the loop.")
+                raise NoMatchError(f"Line {line} stands after the `if` around the loop.")
             tail.append(statement)
     head = [n for n in head if n.type != "comment" and n.id not in skipped]
     for statement in head:

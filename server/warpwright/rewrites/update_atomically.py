@@ -55,7 +55,7 @@ from warpwright.syntax.nodes import descendants, enclosing, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "update-atomically"
-title = "Update it by an atomic function"
+title = "Update it with an atomic function"
 goals = ("fix",)
 relies_on = ()
 

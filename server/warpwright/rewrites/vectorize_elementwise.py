@@ -141,7 +141,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, elements)
     source = kernel.source
     if at is not None and not any(overlaps(source.span(statement), at) for statement in elements.work):
-        return Declined(NAME, "What is marked is not the work on one element.")
+        return Declined(NAME, "The marked code is not the work on one element.")
     try:
         return _vectorized(kernel, elements)
     except _RefusedError as refused:
@@ -187,7 +187,7 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
             f"Each thread works on {factor} consecutive elements of {listed}, which it moves as one "
             f"{' or '.join(widths)}: a request carries {bytes_now * factor * 32} bytes where it carried "
             f"{bytes_now * 32}, so that fewer instructions keep more bytes in flight. {fewer}"
-            "Elements behind the last whole vector, or at an address that is not aligned, go one by one."
+            "Elements after the last whole vector, or at an address that is not aligned, go one by one."
             + ("" if apart or late is None else f" {late[1]} must not be a part of {late[0]}, which is stored before.")
             + "".join(_said_of_condition(array) for array in arrays if array.by_data)
         ),

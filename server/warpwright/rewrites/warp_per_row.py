@@ -258,7 +258,7 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None], lanes: int)
             )
         size = size_in(source, whole)
         if size != "blockDim.x" and {number_at(source, whole, size, kernel.macros)} != blocks:
-            raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
+            raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block size.")
         for part in descendants(whole, "field_expression", "identifier", "number_literal"):
             text = squeezed(source.node_code(part))
             if part.type == "field_expression":

@@ -13,7 +13,7 @@ from warpwright.rules.words import block_of, launch_evidence, launch_of, place_o
 _DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC: "updates"}
 
 
-UPDATE = Fix("update-atomically", "Update it by an atomic function")
+UPDATE = Fix("update-atomically", "Update it with an atomic function")
 
 
 def of_text(kernel: Kernel, wanted: Callable[[Race], bool], wait: Fix) -> Iterator[Claim]:
@@ -81,7 +81,7 @@ def _words(race: Race) -> str:
     does = "writes another value" if _are_stores(race) else f"{_DOES[race.by]} it"
     at = "" if race.write.key == race.other.key else f" at line {race.write.line}{_elsewhere(race)}"
     if race.turns is not None:
-        at += f" in turn {race.turns[0]}"
+        at += f" in iteration {race.turns[0]}"
     return f"T{second[1:]} {_DOES[race.kind]} byte {race.address:,} here{_turns(race)}, {first} {does}{at}"
 
 
@@ -91,7 +91,7 @@ def _are_stores(race: Race) -> bool:
 
 def _turns(race: Race) -> str:
     """` in turn 1 of the loop`"""
-    return "" if race.turns is None else f" in turn {race.turns[1]} of the loop"
+    return "" if race.turns is None else f" in iteration {race.turns[1]} of the loop"
 
 
 def _elsewhere(race: Race) -> str:

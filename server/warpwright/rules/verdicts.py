@@ -46,7 +46,7 @@ def judged(kernel: Kernel, claims: Iterable[Claim], *kinds: FaultKind) -> Iterat
             yield _withdrawn(claim.finding, run)
         else:
             yield _said(
-                claim.finding, f"A run did not come to both places, or the compiler took one out; {ran(run)}", "open"
+                claim.finding, f"A run did not reach both places, or the compiler removed one; {ran(run)}", "open"
             )
 
 

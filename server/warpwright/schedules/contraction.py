@@ -52,7 +52,7 @@ class CoreProduct:
         if self.tile_m % self.warp_m or self.tile_n % self.warp_n or self.thread_m % 4 or self.thread_n % 4:
             return "Warps do not divide the tile evenly, or threads do not hold pieces of 4 x 4."
         if min(self.tile_m, self.tile_n) * self.depth % (4 * self.threads):
-            return "A slice is no whole number of loads of 4 elements for each thread."
+            return "A slice is not a whole number of loads of 4 elements for each thread."
         held = (self.thread_m * self.thread_n + self.thread_m + self.thread_n) * self.words + 40
         if held > _REGISTERS or held * self.threads * self.blocks > 65536:
             return f"About {held} registers a thread, {self.threads} threads, {self.blocks} blocks: over 65,536."

@@ -67,7 +67,7 @@ def all_pairs(formula: Formula, dims: tuple[str, ...], stages: Sequence[Stage]) 
             held += [load] if own in used else []
             continue
         if own in used or along(arrays[load.tensor], load, (other,), formula.dims) is None:
-            return f"{load.tensor} is no array of the other elements alone."
+            return f"{load.tensor} is not an array of the other elements alone."
         if load.index[-1] != Name(other):
             return f"{load.tensor} is not read along {other}."
         tiles.append((arrays[load.tensor], load))

@@ -84,7 +84,7 @@ def _refusal(facts: _Facts, schedule: Rows) -> str:
     if schedule.lanes > 1024 or schedule.lanes * schedule.rows > 1024:
         return f"{schedule.lanes * schedule.rows} threads are more than the 1024 of a block."
     if schedule.lanes <= 32 and schedule.lanes & (schedule.lanes - 1):
-        return f"{schedule.lanes} lanes are no power of two."
+        return f"{schedule.lanes} lanes are not a power of two."
     if schedule.lanes > 32 and (schedule.lanes % 32 or (schedule.rows > 1 and schedule.keep == "registers")):
         return "More lanes than those of a warp are whole warps, one row for a block."
     if schedule.vector not in (1, 2, 4, 8, 16):
@@ -94,7 +94,7 @@ def _refusal(facts: _Facts, schedule: Rows) -> str:
     if not schedule.is_whole and (schedule.keep == "reload" or not facts.is_alike):
         return "Packs of what is read and written do not begin alike in each row."
     if not schedule.is_whole and schedule.lanes < 2 * schedule.vector - 2:
-        return f"{schedule.lanes} lanes are fewer than the elements before and behind a row's packs."
+        return f"{schedule.lanes} lanes are fewer than the elements before and after a row's packs."
     if schedule.keep == "registers":
         registers = kept_registers(facts.bits, schedule) + OTHER_REGISTERS
         most = min(MOST_REGISTERS, REGISTERS // max(128, schedule.lanes * schedule.rows))

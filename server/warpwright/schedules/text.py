@@ -52,7 +52,7 @@ def read_schedule(text: str) -> Schedule:
     name, _, rest = text.strip().partition(":")
     kind = KINDS.get(name)
     if kind is None:
-        raise ValueError(f"{name!r} is no kind of schedule: there are {', '.join(sorted(KINDS))}")
+        raise ValueError(f"{name!r} is not a kind of schedule: there are {', '.join(sorted(KINDS))}")
     known = {each.name: each for each in fields(kind)}
     given: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):

@@ -80,7 +80,7 @@ def units(text: str) -> int:
 
 
 def of_units(text: str, count: int) -> str:
-    """The start of a text that takes at most so many units of UTF-16, or ends in the midst of a character there.
+    """The start of a text that takes at most so many units of UTF-16, or ends in the middle of a character there.
 
     >>> of_units("😀x", 2), of_units("😀x", 1)
     ('😀', '')

@@ -338,7 +338,7 @@ def read_source(path: str | Path) -> Source:
     except OSError as error:
         raise SourceError(f"{path}: cannot be read ({error.strerror})") from None
     if len(data) > MOST_BYTES:
-        raise SourceError(f"{path}: is larger than {MOST_BYTES >> 20} MB, which is no source that a person edits")
+        raise SourceError(f"{path}: is larger than {MOST_BYTES >> 20} MB, more than a source that a person edits")
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise SourceError(f"{path}: is in UTF-16, which nvcc does not read; save it as UTF-8")
     if b"\0" in data:

@@ -39,7 +39,7 @@ def read_nsys_report(path: Path) -> Trace:
     if path.suffix != ".nsys-rep":
         return read_nsys_sqlite(path)
     if not path.is_file():
-        raise TraceError(f"{path} is no file")
+        raise TraceError(f"{path} is not a file")
     nsys = find_nsys()
     if nsys is None:
         raise TraceError(
@@ -83,7 +83,7 @@ def _exported(nsys: str, report: Path, folder: Path) -> Path:
 def read_nsys_sqlite(path: Path, name: str = "") -> Trace:
     """The trace in an export. Raises TraceError."""
     if not path.is_file():
-        raise TraceError(f"{path} is no file")
+        raise TraceError(f"{path} is not a file")
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row

@@ -84,7 +84,7 @@ def record_program(wanted: Recording, toolkit: Toolkit, is_cancelled: IsCancelle
     """The trace of one run of `wanted.script`, a program or a .cu file; what it prints goes to the file descriptor
     `output`. Raises TraceError and CancelledError."""
     if not wanted.script.is_file():
-        raise TraceError(f"{wanted.script} is no file")
+        raise TraceError(f"{wanted.script} is not a file")
     with tempfile.TemporaryDirectory(prefix="warpwright-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         program = wanted.script.absolute()
@@ -98,8 +98,8 @@ def record_program(wanted: Recording, toolkit: Toolkit, is_cancelled: IsCancelle
         nsys = find_nsys()
         if nsys is None:
             raise TraceError(
-                f"{wanted.script} is no Python script: to trace a CUDA program takes CUPTI, which CUDA's toolkit has "
-                "(lib64/libcupti.so with include/cupti.h), or Nsight Systems (nsys), and neither is found"
+                f"{wanted.script} is not a Python script: to trace a CUDA program takes CUPTI, which CUDA's toolkit "
+                "has (lib64/libcupti.so with include/cupti.h), or Nsight Systems (nsys), and neither is found"
             )
         return _by_nsys(wanted, program, nsys, folder, is_cancelled, output)
 
@@ -115,7 +115,7 @@ def _by_cupti(
     trace = _after(cupti_trace(text, wanted.script.name), wanted.skip)
     if not (trace.calls or trace.activities):
         why = "CUPTI cannot be used here" if text.startswith("E\t") else "it made no call of CUDA's that a driver saw"
-        raise TraceError(f"{wanted.script}: nothing to see: {why}{f'; {said}' if said else ''}")
+        raise TraceError(f"{wanted.script}: nothing was recorded: {why}{f'; {said}' if said else ''}")
     notes = [said] if said else []
     if not trace.lines:
         notes.append("no line of a call is known: build the program with -g (nvcc -g -lineinfo)")
@@ -141,7 +141,7 @@ def recorder_defines(cupti: Cupti) -> list[str]:
     for macro, name in _STRUCTS.items():
         versions = [int(each or 0) for each in re.findall(rf"\}} CUpti_Activity{name}(\d*);", activities)]
         if not versions:
-            raise TraceError(f"{cupti.header} is no header of a CUPTI that is known here")
+            raise TraceError(f"{cupti.header} is not the header of a supported CUPTI")
         defines.append(f"-D{macro}=CUpti_Activity{name}{max(versions) or ''}")
     return defines
 

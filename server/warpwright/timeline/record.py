@@ -44,7 +44,7 @@ def record(wanted: Recording, is_cancelled: IsCancelled, output: int = 2) -> Tra
     """The trace of one run; what it prints goes to the file descriptor `output`. Raises TraceError and
     CancelledError."""
     if not wanted.script.is_file():
-        raise TraceError(f"{wanted.script} is no file")
+        raise TraceError(f"{wanted.script} is not a file")
     if sys.platform == "win32":
         raise TraceError("a script cannot be traced on Windows yet; record it with torch.profiler, and use --import")
     with tempfile.TemporaryDirectory(prefix="warpwright-", ignore_cleanup_errors=True) as name:

@@ -48,7 +48,7 @@ def read_torch_trace(path: Path) -> Trace:
     except OSError as error:
         raise TraceError(f"{path} cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError, EOFError, zlib.error):
-        raise TraceError(f"{path} is no JSON; export it with profiler.export_chrome_trace(PATH)") from None
+        raise TraceError(f"{path} is not JSON; export it with profiler.export_chrome_trace(PATH)") from None
     return torch_trace(document, path.name)
 
 
@@ -66,7 +66,7 @@ def torch_trace(document: object, name: str) -> Trace:
     """The trace in a parsed document. Raises TraceError where it has no event of torch.profiler's."""
     listed = document.get("traceEvents") if isinstance(document, Mapping) else document
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise TraceError(f"{name} is no trace: it has no list traceEvents")
+        raise TraceError(f"{name} is not a trace: it has no list traceEvents")
     events = [each for each in listed if isinstance(each, Mapping) and each.get("ph") == "X"]
     host = _host(events)
     ops: list[Event] = []

@@ -162,9 +162,9 @@ def _read(database: str, stamp: Stamp) -> _Database:
     except OSError as error:
         return _Database(trouble=f"{database} is not used: it cannot be read ({error.strerror}).")
     except (ValueError, RecursionError) as error:
-        return _Database(trouble=f"{database} is not used: it is no valid JSON ({error}).")
+        return _Database(trouble=f"{database} is not used: it is not valid JSON ({error}).")
     if not isinstance(listed, list):
-        return _Database(trouble=f"{database} is not used: it is no list of commands.")
+        return _Database(trouble=f"{database} is not used: it is not a list of commands.")
     entries: dict[str, tuple[_Entry, ...]] = {}
     folder = str(Path(database).parent)
     for given in listed:

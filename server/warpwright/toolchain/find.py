@@ -24,7 +24,7 @@ from warpwright.toolchain.process import Finished, run_limited
 ANSWER_SECONDS = 10
 ANSWER_BYTES = 1 << 20
 _ADVICE = "Install it with `pip install 'warpwright[cuda]'`, or set WARPWRIGHT_NVCC to the path of nvcc."
-_ADVICE_FOR_MACOS = "Analysis works without; what compiles or runs kernels does on Linux, such as by Remote-SSH."
+_ADVICE_FOR_MACOS = "Analysis works here; compiling and running kernels needs Linux, for example over Remote-SSH."
 _DEFINED = re.compile(r"-D__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__=(\d+)")
 """What nvcc tells the compiler for the host of its own version."""
 _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)")
@@ -49,7 +49,7 @@ def find_toolchain() -> Toolchain | Missing:
     """
     override = os.environ.get("WARPWRIGHT_NVCC")
     if override and not Path(override).is_absolute():  # it would be another in each folder
-        return Missing("nvcc", f"WARPWRIGHT_NVCC names {override}, which is no absolute path.", _ADVICE)
+        return Missing("nvcc", f"WARPWRIGHT_NVCC names {override}, which is not an absolute path.", _ADVICE)
     if override:
         return _describe(Path(override), "WARPWRIGHT_NVCC")
     broken: Missing | None = None
@@ -93,7 +93,7 @@ def _describe(nvcc: Path, origin: str) -> Toolchain | Missing:
     try:
         modified = nvcc.stat().st_mtime_ns
     except OSError:
-        return Missing("nvcc", f"{origin} names {nvcc}, which is not there.", _ADVICE)
+        return Missing("nvcc", f"{origin} names {nvcc}, which does not exist.", _ADVICE)
     answer = _version(nvcc, modified)
     if isinstance(answer, Missing):
         return answer

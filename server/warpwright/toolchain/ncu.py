@@ -40,7 +40,7 @@ def find_ncu() -> Path | Missing:
         path = Path(override)
         if path.is_file():
             return path
-        return Missing("ncu", f"WARPWRIGHT_NCU names {path}, which is not there.", _ADVICE)
+        return Missing("ncu", f"WARPWRIGHT_NCU names {path}, which does not exist.", _ADVICE)
     found = next((path for path in _candidates() if path.is_file()), None)
     return found or Missing("ncu", "NVIDIA Nsight Compute's command line ncu was not found on this machine.", _ADVICE)
 

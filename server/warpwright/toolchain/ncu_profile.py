@@ -98,7 +98,7 @@ def _own_files(rows: Sequence[LineRow], texts: Mapping[str, bytes], table: Path)
             )
     if not paths:
         seen = ", ".join(sorted({_name(row.file) for row in rows}))
-        raise NcuError(f"{table} speaks of other files than the one asked for: {seen}.")
+        raise NcuError(f"{table} covers other files than the one asked for: {seen}.")
     return _Own(paths, checked)
 
 

@@ -139,7 +139,7 @@ def count(cells: Mapping[str, str], column: str) -> int:
     except (ValueError, OverflowError):
         number = -1
     if number < 0:
-        raise NcuError(f"The table has '{text}' under {column}, which is no count.")
+        raise NcuError(f"The table has '{text}' under {column}, which is not a count.")
     return number
 
 

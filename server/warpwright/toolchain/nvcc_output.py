@@ -72,7 +72,7 @@ def exit_sentence(nvcc: Path, finished: Finished) -> str:
 
 
 def killed_sentence(nvcc: Path) -> str:
-    return f"{nvcc} was killed twice, as the system does where memory runs out; free some of it and try again."
+    return f"{nvcc} was killed twice, probably for lack of memory; free some of it and try again."
 
 
 def printable(text: str, limit: int = 120) -> str:

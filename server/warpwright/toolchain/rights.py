@@ -59,7 +59,7 @@ def why_not_included(path: str) -> WhyNot:
         if _lies_in(real, (root, Path(path).resolve().parent)):
             return ""
         if _holds_home(real) or _lies_in(real, _PRIVATE):
-            return "it is no folder of includes"
+            return "it is not an include folder"
         if _lies_in(real, (*_SYSTEM, *_environments())) or is_trusted(path):
             return ""
         return f"it lies outside of the project, which nobody has allowed; `warpwright trust {root}` does"

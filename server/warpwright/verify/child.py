@@ -169,7 +169,7 @@ class Child:
         except ValueError:
             event = None
         if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-            raise ChildEndedError(f"{self.kind.name} wrote what is no event")
+            raise ChildEndedError(f"{self.kind.name} wrote something that is not an event")
         return event
 
     def patience_after(self, event: Event) -> float:

@@ -181,7 +181,7 @@ def checked_first(
     if report.status is not Status.CORRECT or len(some) == len(shapes):
         return report
     ran = ", ".join(each.name for each in some)
-    left = f"compared at {len(some)} of {len(shapes)} sizes ({ran}), which take each path that the others take"
+    left = f"compared at {len(some)} of {len(shapes)} sizes ({ran}), which cover every code path of the others"
     return replace(report, uncovered=(*report.uncovered, Uncovered(What.SIZE, left)))
 
 

@@ -272,7 +272,7 @@ def _expr(node: Expression, problem: Problem, match: Mapping[str, str]) -> Expr:
         case expressions.Call("ceil", (expressions.Binary("/", left, expressions.Number(each)),)) if each == int(each):
             over = Call("+", (_expr(left, problem, match), Num(int(each) - 1)))
             return Call("//", (over, Num(int(each))))
-    raise NotWiredError(f"What the launch is made of, {expressions.show(node)}, is no sum or product of sizes.")
+    raise NotWiredError(f"`{expressions.show(node)}` in the launch is not a sum or product of sizes.")
 
 
 def _qualified(kernel: FactsKernel) -> str:

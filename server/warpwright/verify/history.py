@@ -166,7 +166,7 @@ def past_runs(file: str | None = None, kernel: str | None = None, most: int = 50
     try:
         return [Run(**dict(zip(_COLUMNS, row, strict=True)) | {"report": json.loads(row[-1])}) for row in rows]
     except (ValueError, TypeError):
-        raise HistoryError(f"the history {history_file()} holds what is no report") from None
+        raise HistoryError(f"the history {history_file()} holds something that is not a report") from None
 
 
 def _is_there() -> bool:

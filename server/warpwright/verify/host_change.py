@@ -83,7 +83,7 @@ def host_change(old: Source, new: Source) -> HostChange | str:
     own = {v.name for v in variables} | declared_names(old, *mine) | declared_names(new, *theirs)
     changed = {name for source, node in both for name in changed_names(source, node)} & used
     if changed := {name for name in changed - own if not name.startswith("cuda")}:
-        return f"`{min(changed)}`, which is changed there, is no variable of the function"
+        return f"`{min(changed)}`, which is changed there, is not a variable of the function"
     return HostChange(
         function_name(old, function) or "",
         old.position(mine[0].start_byte)[0],
@@ -188,7 +188,7 @@ def _variables(
             continue
         found = _variable(source, name, declaration, declarator, bindings)
         if found is None:
-            return f"`{' '.join(text.split())}` is no number, pointer, dim3 or stream that can be made up"
+            return f"`{' '.join(text.split())}` is not a number, pointer, dim3 or stream that can be made up"
         variables.append(found)
     return tuple(variables), tuple(dict.fromkeys(constants))
 

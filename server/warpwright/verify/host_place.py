@@ -114,20 +114,20 @@ def _left_behind(old: Source, mine: list[Node], new: Source, theirs: list[Node])
     block, other = mine[0].parent, theirs[0].parent
     assert block is not None and other is not None  # both are blocks
     if len(_CONTINUED.findall(new.node_text(other))) > len(_CONTINUED.findall(old.node_text(block))):
-        return "the candidate continues a line with a backslash, behind which code may be hidden"
+        return "the candidate continues a line with a backslash, after which code may be hidden"
     behind = set(re.findall(r"\w+", old.code_text(mine[-1].end_byte, block.end_byte)))
     for source, nodes in ((old, mine), (new, theirs)):
         for node in nodes:
             line = source.position(node.start_byte)[0]
             if node.type not in _STATEMENTS:
-                return f"line {line} is no statement that calls, loops or declares a variable"
+                return f"line {line} is not a statement that calls, loops or declares a variable"
             if node.type != "declaration":
                 continue
             if any(True for _ in descendants(node, *_TYPES)):
                 return f"line {line} declares a type, or several names at once"
             names = {source.node_text(n) for n in descendants(node, "identifier") if _is_declared(n)}
             if used := names & behind:
-                return f"`{min(used)}`, which line {line} declares, is used behind the place"
+                return f"`{min(used)}`, which line {line} declares, is used after the changed code"
     return ""
 
 

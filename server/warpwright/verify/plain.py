@@ -100,5 +100,5 @@ def _tuple(arguments: tuple[Any, ...], data: list[Any]) -> tuple[Any, ...]:
 
 def _checked(kind: type, data: Any) -> Any:
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        raise PlainError(f"{data!r} is no {kind.__name__}")
+        raise PlainError(f"{data!r} is not a {kind.__name__}")
     return data

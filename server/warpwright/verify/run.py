@@ -210,7 +210,7 @@ def _attempt(
     except ChildEndedError as error:
         by_itself = error.exit_status is not None and error.exit_status != -signal.SIGKILL
         if current["phase"] == "peers":  # all is measured but what torch makes of the reference
-            observed.notes.append(f"torch.compile of the reference did not end: {error}")
+            observed.notes.append(f"torch.compile of the reference did not finish: {error}")
         elif error.timed_out or (by_itself and current["side"]):
             failure = unfinished(str(error)) if error.timed_out else Failure(str(error))
             return _failed(observed, current, request, failure, original)

@@ -71,7 +71,7 @@ def look_for_hidden_faults(observed: Observed, request: Mapping[str, Any], is_ca
                 return
             observed.notes.append(f"compute-sanitizer's {tool} finds in the original, too: {said}")
     if lacking := [tool for tool in TOOLS if tool not in found]:
-        observed.notes.append(f"compute-sanitizer's {' and '.join(lacking)} did not come to an end")
+        observed.notes.append(f"compute-sanitizer's {' and '.join(lacking)} did not finish")
 
 
 def find_sanitizer() -> Path | None:
@@ -155,7 +155,7 @@ _watching: Together[Mapping[str, Child], Mapping[str, Any], dict[str, str]] = To
 
 
 def _said(child: Child, launches: Sequence[Mapping[str, Any]], is_cancelled: IsCancelled) -> str | None:
-    """What one tool found, "" for nothing; None where it did not come to an end."""
+    """What one tool found, "" for nothing; None where it did not finish."""
     try:
         child.send({"launches": launches}, is_cancelled)
         while True:

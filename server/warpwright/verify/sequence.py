@@ -147,7 +147,7 @@ def original_of(replaced: Replaced, old: Program, new: Program, problem: Problem
         steps.append(Step(name, written, tuple(names[text] for text in arguments)))
     unused = [a.name for a in problem.arrays if not any(a.name in step.arguments for step in steps)]
     if unused:
-        return f"the new kernel {replaced.kernel} takes {unused[0]}, which none of the launches before was handed"
+        return f"the new kernel {replaced.kernel} takes {unused[0]}, which no launch before was passed"
     return replace(problem, kernel=steps[0].kernel, steps=tuple(steps))
 
 

@@ -89,9 +89,7 @@ def wired_kernel(
     wanted = asked.types or (own.own, *(each for each in FLOATS if each != own.own))
     if not own.open_types:
         if set(asked.types) - {own.own}:
-            raise NotWiredError(
-                f"{kernel.name} is no template over the type of its elements: it takes {own.own} alone."
-            )
+            raise NotWiredError(f"{kernel.name} is not a template over its element type: it takes {own.own} alone.")
         wanted = (own.own,)
     taken: list[Code] = []
     reports: dict[str, Report] = {}

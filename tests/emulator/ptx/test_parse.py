@@ -270,7 +270,7 @@ def test_modifiers() -> None:
         (HEADER + ".entry k() {\n.reg .b32 a; .reg .b32 a;\n}", 5, "`a` is declared twice"),
         (HEADER + ".entry k() {\nL:\nL: ret;\n}", 6, "the label `L` stands twice"),
         (HEADER + ".entry k() {\n.reg .b32 %r<4000000000>;\n}", 5, "a number of registers was expected"),
-        (HEADER + ".entry k() {\nbar.sync 99999999999999999999;\n}", 5, "is no number of at most 64 bits"),
+        (HEADER + ".entry k() {\nbar.sync 99999999999999999999;\n}", 5, "is not a number of at most 64 bits"),
         (HEADER + ".entry k() {\n.loc 1 2 3\nret;\n}", 5, "`.loc` names file 1, which no .file declares"),
         (HEADER + ".entry k() { ret; }\n.entry k() { ret; }", 5, "the function `k` is defined twice"),
         (HEADER + ".global .b8 a[2] = {1, 2, 3};", 4, "`a` has 2 bytes, and its initial value has 3"),
@@ -278,7 +278,7 @@ def test_modifiers() -> None:
         (HEADER + ".global .align 3 .b8 a;", 4, "3 is no alignment"),
         (".version 8.4\n.target sm_90\n.address_size 16", 3, "an address has 32 or 64 bits, not 16"),
         (HEADER + "nonsense", 4, "a variable or a function was expected, not `nonsense`"),
-        (HEADER + ".entry k() { op " + "{" * 5000 + " }", 4, "more braces in each other"),
+        (HEADER + ".entry k() { op " + "{" * 5000 + " }", 4, "nests braces deeper"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence_with_its_line(text: str, row: int, sentence: str) -> None:

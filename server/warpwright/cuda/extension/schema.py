@@ -39,7 +39,7 @@ def read_schema(text: str) -> tuple[str, tuple[Parameter, ...] | None]:
     if match is None:
         if name := re.fullmatch(r"\s*(?:\w+::)?(\w+)(?:\.\w+)?\s*", text):
             return name[1], None
-        raise SchemaError(f"`{text}` is no schema such as `f(Tensor x, float a) -> Tensor`")
+        raise SchemaError(f"`{text}` is not a schema such as `f(Tensor x, float a) -> Tensor`")
     depth, end = 1, match.end()
     while end < len(text) and depth:
         depth += (text[end] == "(") - (text[end] == ")")

@@ -75,7 +75,9 @@ class Barriers:
                 block = int(entry.group.block[0])
                 arrived = int(self.arrived[barrier][block])
                 needed = int(self.needed[barrier][block] or self.alive[block])
-                text = f"{arrived:,} of {needed:,} threads have come to barrier {barrier}, and the others never come"
+                text = (
+                    f"{arrived:,} of {needed:,} threads have arrived at barrier {barrier}, and the others never arrive"
+                )
                 thread = self.batch.thread(entry.group, 0)
                 fault = FoundFault(FaultKind.DEADLOCK, entry.step, text, thread, count=entry.group.size)
                 raise KernelFaultError(fault)
@@ -90,7 +92,7 @@ class Barriers:
 
     def _one(self, number: Array, step: int, group: Group) -> int:
         if number.ndim and (number != number[0]).any():
-            text = "the barrier's number differs between the threads that come to it, which is not emulated"
+            text = "the barrier's number differs between the threads that arrive at it, which is not emulated"
             raise KernelFaultError(FoundFault(FaultKind.BARRIER_NOT_REACHED, step, text, self.batch.thread(group, 0)))
         return int(number[0] if number.ndim else number)
 

@@ -124,7 +124,7 @@ class Held:
         what = "__syncwarp" if is_barrier else instruction.opcode
         other = self.batch.thread_at(missing)
         text = f"{self.batch.thread(group, first)} waits at a {what} for {other}, which the mask "
-        text += f"{int(members[first]):#010x} names and which never comes to it"
+        text += f"{int(members[first]):#010x} names and which never arrives"
         fault = FoundFault(
             FaultKind.DEADLOCK if is_barrier else FaultKind.BARRIER_NOT_REACHED,
             self.batch.program.block_steps[number][0],

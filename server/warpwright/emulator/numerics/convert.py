@@ -46,7 +46,7 @@ def conversion(target: str, source: str, modifiers: tuple[str, ...] = ()) -> Con
     """
     rounding = next((m for m in modifiers if m in _ROUNDINGS), "")
     if not _exists(target, source, set(modifiers) - {rounding}, rounding):
-        raise ValueError(f"cvt.{'.'.join((*modifiers, target, source))} is no conversion that is known here")
+        raise ValueError(f"cvt.{'.'.join((*modifiers, target, source))} is not a supported conversion")
     steps: list[Conversion] = []
     if "ftz" in modifiers and source == "f32":
         steps.append(floats.flush)

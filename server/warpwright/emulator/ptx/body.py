@@ -276,7 +276,7 @@ class Body:
         cursor = self._cursor
         token = cursor.peek()
         if depth > _MOST_NESTING:
-            raise cursor.error("an operand has more braces in each other than PTX allows.")
+            raise cursor.error("an operand nests braces deeper than PTX allows.")
         if is_name(token):
             cursor.at += 1
             return self._after_name(self._named(token))

@@ -38,7 +38,7 @@ def read_type(cursor: Cursor) -> Declared:
         if token == ".align":
             declared.align = cursor.whole("an alignment", 2**31)
             if declared.align.bit_count() != 1:
-                raise cursor.error(f"{declared.align} is no alignment: it must be a power of two.")
+                raise cursor.error(f"{declared.align} is not an alignment: it must be a power of two.")
         elif token == ".attribute":
             skip_parentheses(cursor)
         elif token == ".ptr":
@@ -213,7 +213,7 @@ class _Initial:
                 return number.bits.to_bytes(self.element, "little")
             if self.element in (2, 4, 8) and self.type != "bf16":
                 return float_bits(float(number.value), 8 * self.element).to_bytes(self.element, "little")
-            raise self.cursor.error(f"a floating-point number is no value of the type .{self.type}.")
+            raise self.cursor.error(f"a floating-point number is not a value of the type .{self.type}.")
         return (int(number.value) & ((1 << 8 * self.element) - 1)).to_bytes(self.element, "little")
 
 
@@ -235,7 +235,7 @@ def read_number(cursor: Cursor) -> Immediate:
         raise cursor.unexpected("a number")
     number = immediate(token)
     if number is None:
-        raise cursor.error(f"`{token[:40]}` is no number of at most 64 bits.")
+        raise cursor.error(f"`{token[:40]}` is not a number of at most 64 bits.")
     cursor.at += 1
     return number
 

@@ -65,7 +65,7 @@ def parse(text: str) -> Module:
 def _read_header(cursor: Cursor) -> tuple[tuple[int, int], str, int]:
     """`.version`, `.target` and `.address_size`."""
     if not cursor.take(".version"):
-        raise cursor.error("this is no PTX: it does not begin with .version.")
+        raise cursor.error("this is not PTX: it does not begin with .version.")
     major, dot, minor = cursor.peek().partition(".")
     if not (dot and major.isdecimal() and minor.isdecimal() and len(major) < 5 and len(minor) < 5):
         raise cursor.unexpected("a version such as 8.4")
@@ -217,7 +217,7 @@ def _check_symbols(module: Module, cursor: Cursor) -> None:
                         raise PtxError(item.row, f"the {what} `{name}` is not declared.")
         for name in (name for targets in function.branch_targets.values() for name in targets):
             if name not in labels:
-                raise cursor.error(f"`{function.name}` branches to `{name}`, which is no label of it.")
+                raise cursor.error(f"`{function.name}` branches to `{name}`, which is not a label of it.")
 
 
 def _symbols(operands: tuple[Operand, ...]) -> Iterator[str]:

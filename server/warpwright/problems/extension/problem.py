@@ -64,7 +64,7 @@ def _made(entry: Entry, document: Said, directives: Said, folder: Path) -> Exten
         raise ExpressionError(f"it has no parameter `{unknown[0]}`; its parameters are {', '.join(known) or 'none'}")
     if not entry.parameters and entry.function is None:
         raise ExpressionError(
-            "its C++ definition is not in the file, so its parameters cannot be read; bind it by a function of the file"
+            "its C++ definition is not in the file, so its parameters cannot be read; bind a function of the file"
         )
     _require_shapes(entry, tensors)
     notes: list[str] = []
@@ -151,5 +151,5 @@ def _reference(document: Said, folder: Path) -> Path | None:
         return None
     path = folder / document.reference
     if not path.is_file():
-        raise ExpressionError(f"{FILE_NAME} names the reference {document.reference}, which is not there")
+        raise ExpressionError(f"{FILE_NAME} names the reference {document.reference}, which does not exist")
     return path

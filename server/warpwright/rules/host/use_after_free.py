@@ -58,7 +58,7 @@ severity = Severity.ERROR
 
 _GRAPH = re.compile(r"\b(?:cuda|hip)GraphLaunch\b")
 """A graph may allocate at an address that it got when it was captured."""
-FIXES = (Fix("free-later", "Free it behind its last use"),)
+FIXES = (Fix("free-later", "Free it after its last use"),)
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:

@@ -88,7 +88,7 @@ def _read(kernel: Kernel) -> Iterator[Finding]:
         if launch is None:
             continue
         byte, thread = f"byte {read.address:,}", f"thread {read.thread}"
-        what = f"nothing has written {byte}, which {thread} reads"
+        what = f"{thread} reads {byte}, never written"
         if read.space is Space.GLOBAL:
             what = f"{thread} reads {byte}, never written by host or kernel"
         yield Finding(

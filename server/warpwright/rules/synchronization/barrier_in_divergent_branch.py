@@ -117,15 +117,15 @@ def _missed(kernel: Kernel) -> Iterator[Finding]:
         said.add(wait.span.key)
         waiting, absent = wait.threads
         if absent is None and wait.wanted:
-            problem = f"Missed barrier: thread {waiting} waits here for {wait.wanted} threads, and {wait.came} come"
+            problem = f"Missed barrier: thread {waiting} waits here for {wait.wanted} threads, only {wait.came} arrive"
         elif absent is None:
-            problem = f"Mask leaves out its caller: thread {waiting} is not named in it"
+            problem = f"Mask excludes its caller: thread {waiting} is not in it"
         elif wait.blocks[0] == wait.blocks[1]:
-            problem = f"Missed barrier: thread {waiting} waits here for thread {absent}, which does not come"
+            problem = f"Missed barrier: thread {waiting} waits here for thread {absent}, which does not arrive"
         else:
             waited = place_of(wait.blocks[1])
             problem = (
-                f"Missed barrier: block {place_of(wait.blocks[0])} waits here for block {waited}, which does not come"
+                f"Missed barrier: block {place_of(wait.blocks[0])} waits here for block {waited}, which does not arrive"
             )
         yield Finding(
             span=wait.span,

@@ -137,7 +137,7 @@ class ReferenceComparison(Comparison):
         for output, role in outputs_of(self.original.problem):
             own = [ran.outputs[output.name] for ran in runs]
             if output.name not in truth or len(truth[output.name]) > len(own[0]):
-                return unsupported(f"the reference's {output.name} has not the kernel's size")
+                return unsupported(f"the reference's {output.name} does not have the kernel's size")
             wrote = written_of(own, role)
             expected, due = own[0].copy(), wrote.copy()
             expected[: len(truth[output.name])] = as_type(output.scalar, truth[output.name])

@@ -66,7 +66,7 @@ def is_change(case: Json) -> bool:
 def _followed(cases: Sequence[Json]) -> Iterator[Cell]:
     if changes := [case for case in cases if is_change(case)]:
         right = sum(case["ok"] for case in changes)
-        said = "Where one input alone, or one element of each, is changed, the outputs follow"
+        said = "Input sensitivity (one input, or one element of each, changed)"
         yield Cell(f"{said}: {right} of {count(len(changes), 'change')}, at {shape_text(changes[0]['shape'])}.")
 
 
@@ -106,7 +106,7 @@ def _worst(cases: Sequence[Json], judge: str) -> Iterator[Cell]:
     measured = [case for case in cases if case["ok"] and case["max_abs"] is not None]
     if not measured:
         return
-    signs = "= is no difference, a dot was not run."
+    signs = '"=" no difference, "." not run.'
     if not any(case["max_abs"] for case in measured):
         everywhere = f" Every output is that of {judge}." if len(measured) == len(cases) else ""
         yield Cell(f"{signs}{everywhere}")

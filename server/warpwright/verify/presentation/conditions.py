@@ -40,7 +40,7 @@ def _unchecked(report: Json) -> Iterator[str]:
     elif report["status"] == Status.RAN:
         yield "Results and speed: nothing says what it should compute."
     elif report["backend"] in UNTIMED and report["cases"]:
-        yield f"Speed: the {report['backend']} times nothing. A machine with an NVIDIA GPU does."
+        yield f"Speed: the {report['backend']} times nothing; an NVIDIA GPU is needed."
     elif report["cases"] and not report["speed"] and str(Level.CORRECT) in levels:
         yield "Speed: it was not timed."
     if report["speed"] and not any((each.get("peers") or {}).values() for each in report["speed"]):

@@ -111,7 +111,7 @@ def _timed(report: Json) -> Iterator[str]:
     elif speed:
         rounds = [each["rounds"] for each in speed if "rounds" in each]
         least = f", {min(rounds)} rounds or more each" if rounds else ""
-        yield f"{count(len(speed), 'shape')}, in turns with the original{least}"
+        yield f"{count(len(speed), 'shape')}, interleaved with the original{least}"
     elif report["backend"] in UNTIMED and report["cases"]:
         yield f"not timed: the {report['backend']} times nothing"
     elif str(Level.CORRECT) in report["levels"]:

@@ -156,7 +156,7 @@ def _seen(
         )
         result = Path(folder) / "seen.json"
         if finished.returncode != 0 or not result.is_file():
-            said = finished.stopped or (finished.output.strip().splitlines() or ["it did not come to its end"])[-1]
+            said = finished.stopped or (finished.output.strip().splitlines() or ["it did not finish"])[-1]
             raise UnrecordableError(f"the {name} {said if finished.stopped else f'failed: {said}'}")
         return _Seen(json.loads(result.read_text()), finished.in_force, made.library)
 

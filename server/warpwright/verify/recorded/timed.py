@@ -191,7 +191,7 @@ def _judged(observed: Observed, event: Event, change: HostChange, variables: lis
     low, high = event["ci95"]
     speed = Speed(numbers, event["baseline_us"], event["candidate_us"], event["speedup"], (low, high), details)
     assumed = [name for name in change.bounds if numbers.get(name) == ITERATIONS]
-    notes = [f"how often the loop runs is assumed for the times: {name} = {ITERATIONS:,}" for name in assumed]
+    notes = [f"trip count assumed for timing: {name} = {ITERATIONS:,}" for name in assumed]
     reason = ""
     if high < 1 / event["least_effect"]:
         status, reason = Status.SLOWER, f"The candidate is correct and slower: {event['speedup']:.3g}x."
