@@ -221,14 +221,17 @@ def test_the_emulator_runs_a_kernel(tmp_path: Path) -> None:
 @pytest.mark.nvcc
 def test_two_texts_beside_each_other(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
-    (tmp_path / "b.cu").write_text(CLEAN, encoding="utf-8")
+    padded = CONFLICT.replace("tile[32][32]", "tile[32][33]")
+    assert padded != CONFLICT
+    (tmp_path / "b.cu").write_text(padded, encoding="utf-8")
     env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache"), "COLUMNS": "200"}
     ran = run_command("profile", "b.cu", "--against", "a.cu", cwd=tmp_path, env=env)
     assert ran.status == 0
     assert "a.cu -> b.cu" in ran.stdout
-    number = line_of(CLEAN, "tile[threadIdx.x][threadIdx.y]")
+    number = COLUMN
     (row,) = (line for line in ran.stdout.splitlines() if line.split()[:2] == [str(number)] * 2)
-    each = [int(words.replace(",", "")) for words in re.search(r"([\d,]+) -> ([\d,]+) ", row).groups()]  # type: ignore[union-attr]
+    wavefronts = re.findall(r"([\d,]+) -> ([\d,]+) ", row)[-1]
+    each = [int(count.replace(",", "")) for count in wavefronts]
     assert each[0] == 32 * each[1]
     assert re.search(r"Total: .*; shared wavefronts [\d,]+ -> [\d,]+ \(0\.06x\)", ran.stdout)
     declared = [line for line in ran.stdout.splitlines() if "__shared__" in line]

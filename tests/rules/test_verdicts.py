@@ -43,7 +43,7 @@ def test_what_a_run_of_both_places_does_not_show_is_information() -> None:
 def test_a_place_that_a_run_has_not_leaves_it_open() -> None:
     found = _found(replace(RUN, accessed=frozenset({STORE})))
     assert (found.severity, found.evidence["run"]) == (Severity.ERROR, "open")
-    assert "or the compiler took one out" in found.message
+    assert "or the compiler removed one" in found.message
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_the_report_says_at_which_sizes_it_was_compared() -> None:
     report = checked_first(formula, code, file_text(code), Asked("f"), silent, never_cancelled)
     assert report.status is Status.CORRECT
     (left,) = report.uncovered
-    assert left.what is What.SIZE and "odd" in left.text and "which take each path" in left.text
+    assert left.what is What.SIZE and "odd" in left.text and "which cover every code path" in left.text
 
 
 @pytest.mark.nvcc

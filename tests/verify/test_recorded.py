@@ -101,7 +101,7 @@ def with_more(text: str, before: str, behind: str) -> str:
     ("mine", "theirs", "said"),
     [
         (("", AGAIN), ("", f"int n = 0;\n{AGAIN}"), "`n`, which line 38 declares, is used after the changed code"),
-        (("int m = n;\n", "n = m;\n"), ("int m = 0;\n", "n = m;\n"), "`m`, which line 11 declares, is used behind"),
+        (("int m = n;\n", "n = m;\n"), ("int m = 0;\n", "n = m;\n"), "`m`, which line 11 declares, is used after"),
         (("", AGAIN), ("", f"enum {{ n }};\n{AGAIN}"), "line 38 is not a statement that calls, loops or declares"),
         (("", AGAIN), ("", f"// again \\ \n{AGAIN}"), "the candidate continues a line with a backslash"),
     ],

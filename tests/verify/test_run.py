@@ -326,7 +326,7 @@ def test_the_program_s_own_size_is_not_covered_where_the_original_fails_at_it(pl
 
 def test_a_harness_that_dies_or_talks_nonsense_is_said(player: Player) -> None:
     assert "ended unexpectedly with exit status 3 (last words)" in player.play(["die"]).reason
-    assert "what is no event" in player.play(["garbage"]).reason
+    assert "something that is not an event" in player.play(["garbage"]).reason
     observed = player.play([{"event": "error", "text": "the GPU has not enough free memory for this problem"}])
     assert observed.status is Status.NOT_RUN
     assert observed.reason == "It was not run: the GPU has not enough free memory for this problem."

@@ -256,5 +256,5 @@ def test_bytes_come_back() -> None:
     ),
 )  # fmt: skip
 def test_a_conversion_that_is_not_known(target: str, source: str, modifiers: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="is no conversion that is known"):
+    with pytest.raises(ValueError, match="is not a supported conversion"):
         convert.conversion(target, source, modifiers)

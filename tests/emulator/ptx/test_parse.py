@@ -253,8 +253,8 @@ def test_modifiers() -> None:
 @pytest.mark.parametrize(
     ("text", "row", "sentence"),
     [
-        ("", 1, "this is no PTX"),
-        ("int main() {}", 1, "this is no PTX"),
+        ("", 1, "this is not PTX"),
+        ("int main() {}", 1, "this is not PTX"),
         (".version 99.1\n.target sm_90", 1, "PTX version 99.1 is not known; 6.0 to "),
         (".version 1.4\n.target sm_10", 1, "PTX version 1.4 is not known"),
         (".version 8.4\n", 1, "the text ends where `.target` was expected; it seems to be cut off"),
@@ -275,7 +275,7 @@ def test_modifiers() -> None:
         (HEADER + ".entry k() { ret; }\n.entry k() { ret; }", 5, "the function `k` is defined twice"),
         (HEADER + ".global .b8 a[2] = {1, 2, 3};", 4, "`a` has 2 bytes, and its initial value has 3"),
         (HEADER + ".global .b8 a[9000000000000000];", 4, "more than any memory"),
-        (HEADER + ".global .align 3 .b8 a;", 4, "3 is no alignment"),
+        (HEADER + ".global .align 3 .b8 a;", 4, "3 is not an alignment"),
         (".version 8.4\n.target sm_90\n.address_size 16", 3, "an address has 32 or 64 bits, not 16"),
         (HEADER + "nonsense", 4, "a variable or a function was expected, not `nonsense`"),
         (HEADER + ".entry k() { op " + "{" * 5000 + " }", 4, "nests braces deeper"),

@@ -64,8 +64,8 @@ def _got(pair: tuple[int, int | None] | None) -> int | None:
 def beside(before: View, now: View) -> Iterator[Lines]:
     """The lines of the kernel in both texts, in the order of a diff; those that differ in blanks alone are the same."""
     old, new = _rows(before), _rows(now)
-    texts = ([row.text.strip() for row in rows] for rows in (old, new))
-    for same, first, last, start, end in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+    before_texts, now_texts = ([row.text.strip() for row in rows] for rows in (old, new))
+    for same, first, last, start, end in SequenceMatcher(None, before_texts, now_texts, autojunk=False).get_opcodes():
         if same == "equal":
             yield from map(Lines, old[first:last], new[start:end])
         else:
