@@ -76,3 +76,13 @@ def test_the_kernel_of_a_command() -> None:
     assert kernel_for(analysis, None, None) is None  # there are two
     assert kernel_for(analysis, "nonsense", None) is None
     assert kernel_for(analysis_of(STRIDED), None, None).name == "k"  # type: ignore[union-attr]
+
+
+def test_a_fix_that_may_change_results_says_so_and_is_not_preferred() -> None:
+    text = "__global__ void k(float* a) {\n  a[threadIdx.x] *= 2.5 + a[threadIdx.x];\n}\n"
+    text += "void f(float* a) { k<<<1, 32>>>(a); }\n"
+    fixes = [a for a in actions(analysis_of(text), 0, len(text)) if isinstance(a, QuickFix)]
+    assert [(fix.title, fix.preferred) for fix in fixes] == [
+        ("Add an f suffix to the literals (may change results)", False),
+        ("Check the launch of k", True),
+    ]

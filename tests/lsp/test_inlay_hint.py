@@ -20,7 +20,7 @@ def test_a_wasteful_access_says_what_it_costs_and_others_say_nothing(any_editor:
 def test_what_is_assumed_is_said_to_be(vscode: Editor) -> None:
     kernel = "__global__ void k(float *out, const float *in) { out[threadIdx.x] = in[32 * threadIdx.x]; }\n"
     ((_, label),) = vscode.open("a.cu", kernel).hints()
-    assert label == "32 sectors/request (ideal 4) (assumed)"
+    assert label == "32 sectors/request (ideal 4), assumed"
 
 
 def test_several_of_one_line_are_named_behind_it_and_small_costs_are_left_out(vscode: Editor) -> None:

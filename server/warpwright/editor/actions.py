@@ -258,7 +258,9 @@ def _quick_fixes(analysis: Analysis, finding: Finding) -> Iterator[QuickFix]:
         if isinstance(answer, Declined):
             yield QuickFix(fix.title, finding, target, False, answer.reason)
         else:
-            yield QuickFix(answer.title, finding, target, preferred and fix.safe)
+            is_safe = fix.safe and answer.safe
+            title = answer.title if is_safe else f"{answer.title} (may change results)"
+            yield QuickFix(title, finding, target, preferred and is_safe)
             preferred = False
 
 

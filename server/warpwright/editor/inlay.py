@@ -61,10 +61,11 @@ def hints(analysis: Analysis, start: int, end: int, least: float = 0.0) -> Itera
 
 
 def _words(access: Access) -> str:
-    """`32 wavefronts/request (ideal 1)`, with what the numbers rest on where it is not the text alone."""
+    """`32 wavefronts/request (ideal 1)`, with what the numbers rest on where it is not the text alone. VS Code cuts
+    what is longer than 43 characters."""
     if access.transactions is None:
         return ""
     got, ideal = access.transactions
     unit = "wavefronts" if access.space is Space.SHARED else "sectors"
-    basis = "" if access.basis is Basis.EXACT else f" ({access.basis.value})"
+    basis = "" if access.basis is Basis.EXACT else f", {access.basis.value}"
     return f"{number(got)} {unit}/request (ideal {number(ideal)}){basis}"
