@@ -1,4 +1,4 @@
-"""Is a launch's error read behind it, in its function or behind the calls that lead there?"""
+"""Is a launch's error read after it, in its function or after the calls that lead there?"""
 
 from __future__ import annotations
 

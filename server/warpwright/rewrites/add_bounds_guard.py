@@ -1,4 +1,4 @@
-"""Keep the threads behind the end of the data from reading and writing there.
+"""Keep the threads beyond the end of the data from reading and writing there.
 
 ## Before
 
@@ -48,12 +48,12 @@ Where a barrier follows, so that no thread may leave, the stores at the thread's
 
 - The parameter that every launch in this file rounds up to whole blocks is the number of elements: of all launches, the
   grid is the fewest blocks that cover it. Arrays that the host is seen to allocate for whole blocks are refused.
-- The kernel does nothing but its element's work behind the index: no other use of the thread's number, which could be
+- The kernel does nothing but its element's work after the index: no other use of the thread's number, which could be
   work of the block as a whole.
 
 ## Cost
 
-A comparison in each thread. Elements below the bound get the same values bit for bit; elements behind it, where there
+A comparison in each thread. Elements below the bound get the same values bit for bit; elements beyond it, where there
 are any, are not written any more.
 """
 

@@ -43,7 +43,7 @@ on by 65,535, with `dim3((n + 255) / 256, min(rows - row, 65535))` for its grid.
 ## Assumes
 
 - The loop counts up from 0 and does nothing but launch; its arguments move by the same step each time, or stay.
-- The kernel does the same to each element, behind a test against a count that the step is no smaller than. So no
+- The kernel does the same to each element, under a test against a count that the step is no smaller than. So no
   iteration touches what another one writes.
 - Pointers that the launch hands over under different names lead to different arrays, or to the same elements of one.
 

@@ -41,7 +41,7 @@ void run(int *bins, const unsigned char *data, int n) {
 ## Assumes
 
 - Each block sets shared arrays to zero, adds to them by `atomicAdd` for each of its elements, which an `if` tests
-  against their number, and behind a barrier adds them to arrays that the kernel uses for nothing else. Sums of parts
+  against their number, and after a barrier adds them to arrays that the kernel uses for nothing else. Sums of parts
   are the same then, however the elements are split among blocks.
 - Nothing but the element's index depends on the block's number. All launches are in this file, with one-dimensional
   blocks and a grid that is seen to cover the elements.

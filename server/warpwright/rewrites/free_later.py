@@ -1,4 +1,4 @@
-"""Free memory behind its last use.
+"""Free memory after its last use.
 
 ## Before
 

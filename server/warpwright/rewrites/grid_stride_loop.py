@@ -69,7 +69,7 @@ void run(float *m, const float *g, int step, int n) {
 
 ## Assumes
 
-- The kernel does the same to each element below a bound. Either that is behind a barrier, and what stands before the
+- The kernel does the same to each element below a bound. Either that follows a barrier, and what stands before the
   barrier is the same for every block and fills nothing but the block's own variables; or it calls functions such as
   `pow` and `exp` of numbers that are the same for all elements, which are CUDA's own.
 - All launches are in this file, with one-dimensional blocks and a grid that is seen to cover the bound. A grid that

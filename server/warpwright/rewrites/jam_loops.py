@@ -63,7 +63,7 @@ Where the number of iterations is not known to be a multiple, the loop as it is 
 ## Assumes
 
 - The outer loop counts up by 1 and is not left early. Its body declares sums, has one loop that adds to them and
-  changes nothing else, and does something with them behind it. How often the inner loop runs does not depend on it.
+  changes nothing else, and does something with them after it. How often the inner loop runs does not depend on it.
 - What the inner loop reads, the outer one does not change: neither variables nor arrays that are stored to.
 
 ## Cost

@@ -53,7 +53,7 @@ barrier of the grid that threads do not come to, move in the same way.
 - The branch is an `if` that the analysis saw part a block, and what stands around it is the same for the whole block.
 - The barriers stand in its braces, or in those of a `for` there whose header is made of parameters, constants and
   blockDim. Nothing in the branch leaves it early.
-- A variable that is declared before a barrier and used behind it is of a built-in type, so that it can be declared
+- A variable that is declared before a barrier and used after it is of a built-in type, so that it can be declared
   before the branch.
 - What the threads that do not take the branch would have to put in shared memory is the author's to say: they put
   nothing there, as before.

@@ -39,9 +39,9 @@ void run(float *out, const float *in, int n) {
 
 A barrier is removed in these places alone, where the text is proof:
 
-- at the end of the kernel, behind all of its statements;
+- at the end of the kernel, after all of its statements;
 - at its start, before any statement that touches memory;
-- behind another barrier, with nothing between that touches memory;
+- after another barrier, with nothing between that touches memory;
 - anywhere in a kernel without shared memory that stores through `__restrict__` pointers only, loads nothing through
   these, and stores through each in one statement that is in no loop.
 

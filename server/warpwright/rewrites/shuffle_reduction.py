@@ -58,7 +58,7 @@ Where other threads than the first read the result, or the array is used again, 
 - Every launch of the kernel is found, with a one-dimensional block of a power of two threads, at least 32, and the
   loop runs from half of it down to 1.
 - The guarded statements combine `a[tid]` with `a[tid + s]` by `+`, `*`, `&`, `|`, `^`, min or max; a barrier stands
-  before or behind them in the same iteration, and the loop does nothing else. The elements are numbers of 4 or 8 bytes.
+  before or after them in the same iteration, and the loop does nothing else. The elements are numbers of 4 or 8 bytes.
 - Every thread of the block comes to the loop, or none: a condition around it and a `return` before it hold for the
   whole block, as `if (blockIdx.x >= rows) return;`.
 - After the loop only element 0 is read, until each thread has set its element again.

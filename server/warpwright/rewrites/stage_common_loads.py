@@ -58,7 +58,7 @@ The block may have any shape and size.
 
 - What picks the elements is the loop's variable and what is the same for all threads of the block, and so is how often
   the loop runs. Each iteration loads them.
-- The loop stands at the kernel's outermost level, or in one `if` of comparisons, or behind one that leaves the kernel.
+- The loop stands at the kernel's outermost level, or in one `if` of comparisons, or after one that leaves the kernel.
   What stands between that and the loop sets variables alone; threads outside of the data load nothing there.
 - The kernel does not write these arrays, nor does it through another pointer. The loop leaves by its end alone.
 

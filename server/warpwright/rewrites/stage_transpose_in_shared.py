@@ -49,7 +49,7 @@ elements of eight such blocks of 4-byte elements, as many as fill a sector, and 
 
 ## Assumes
 
-- The kernel is one assignment to an element, behind comparisons that keep threads outside of the data away, and its
+- The kernel is one assignment to an element, under comparisons that keep threads outside of the data away, and its
   index is made of the thread's number and of values that never change.
 - All launches are in this file, with blocks of one known shape, which becomes the tile's; they stay as they are.
   Where blocks are put together, the grid's extent is a number that the kernel is handed, too.

@@ -2,7 +2,7 @@
 
 ## Why is this bad?
 
-What lies behind an array belongs to another, or to nobody: the copy fails with an invalid argument, or reads and writes
+What lies beyond an array belongs to another, or to nobody: the copy fails with an invalid argument, or reads and writes
 another array's data. Which of the two is decided by what else is allocated.
 
 ## Example

@@ -34,7 +34,7 @@ float first(const float *device, cudaStream_t stream) {
 
 ## Limits
 
-- Reads by `host[i]` and `*host` in the statements behind the copy in the same block, up to a call whose name says
+- Reads by `host[i]` and `*host` in the statements after the copy in the same block, up to a call whose name says
   that it waits. Memory that is known to be pageable is left out: such a copy to the host has ended when the call
   returns.
 """

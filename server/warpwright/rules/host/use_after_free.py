@@ -37,8 +37,8 @@ void run(float *host) {
 
 ## Limits
 
-- Of pointers that are set once, to the memory of an object whose destructor frees it: uses behind its scope.
-- Of pointers that the function hands to the kernel by their names, uses in the statements behind a `cudaFree` in the
+- Of pointers that are set once, to the memory of an object whose destructor frees it: uses after its scope.
+- Of pointers that the function hands to the kernel by their names, uses in the statements after a `cudaFree` in the
   same block, up to where the pointer is set anew or a graph is launched, which may allocate at its address; and uses in
   the next turn of a loop whose body frees what was allocated outside of it.
 """

@@ -66,7 +66,7 @@ void run(float *out, int n) {
 
 ## Limits
 
-- A check in the same function or behind each call of it is seen; one in another file, or in a function that is called
+- A check in the same function or after each call of it is seen; one in another file, or in a function that is called
   later, is not.
 - A launch in a macro is not judged where the macro is used.
 - Where the block has a size that each GPU takes and the next call waits for the kernel and is checked, nothing is

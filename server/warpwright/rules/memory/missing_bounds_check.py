@@ -52,7 +52,7 @@ void run(float *host) {
 
 - From the text only certain cases are reported: the grid, the block and the bytes of the array follow from the text,
   as do the address and the conditions around the access. Where all of this follows from the one size that the host
-  function is given, a size that is no multiple of the block is tried, which is a warning; other sizes that come from
+  function is given, a size that is not a multiple of the block is tried, which is a warning; other sizes that come from
   outside are not judged, nor where the function asks for a multiple.
 - Of global memory, arrays that are allocated in the function that launches and handed over by their name, and
   `__device__` and `__constant__` ones. Of shared memory, the kernel's own arrays, and dynamic ones whose bytes the

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(256, 2) outer(float *c, const float *a, const 
   it. Else information.
 - Bytes are those of the instructions in the machine code, each counted once; how often they run is a profile's to say.
 - The lines are named where the compiler marks its spills and NVIDIA's disassembler is there.
-- An array that is indexed by a run-time value lies in local memory, too, but is no spill:
+- An array that is indexed by a run-time value lies in local memory, too, but is not a spill:
   dynamically-indexed-local-array finds those.
 - There is no fix to press: which values are kept is a question of the algorithm.
 """

@@ -48,12 +48,12 @@ void run(const float *host, int n) {
   places and did not show it, makes it information. Where the compiler took an access out, the finding says so.
 - From the text only certain races are reported: of two threads whose addresses follow from the text, at a launch whose
   block it gives, and under conditions that sizes decide or that all threads of a block share. Of a long
-  loop, its first iterations alone are judged; behind inline assembly and barriers of the grid nothing is, and what
-  stands before a fence is not compared with what stands behind one. Two pointers that the launch hands the same memory
+  loop, its first iterations alone are judged; after inline assembly and barriers of the grid nothing is, and what
+  stands before a fence is not compared with what stands after one. Two pointers that the launch hands the same memory
   are taken for two arrays.
 - Those whose index is data are found by a run: `warpwright check --profile`, or a profile in the editor. A run shows
   one launch on made-up values.
-- Two threads that write the same value are no race, nor is a plain read in front of the thread's own atomic update.
+- Two threads that write the same value do not race, nor does a plain read in front of the thread's own atomic update.
   A barrier is added between threads of one block alone.
 """
 

@@ -58,7 +58,7 @@ void run(const float *host) {
 - From the text only certain cases are reported, as of [shared-memory-race](shared-memory-race.md). Those whose index
   is data are found by a run: `warpwright check --profile`, or a profile in the editor.
 - Shuffles and votes are taken to order the lanes' memory, which CUDA does not promise. Accesses of one instruction of
-  the compiler's are done by all lanes at once and are no race.
+  the compiler's are done by all lanes at once and do not race.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ void run(const float *host) {
 - From the text, of global memory: what a launch reads before the threads meet, and no other thread writes, of memory
   that the host function allocates and hands to this launch first; and what the kernel only ever adds to by atomics.
 - The others are found by a run: `warpwright check --profile`, or a profile in the editor. A run shows one launch on
-  made-up values; where threads may miss a barrier, what is read behind it is not judged.
+  made-up values; where threads may miss a barrier, what is read after it is not judged.
 - Of global memory, arrays that the kernel only writes before the launch's own stores. There is no fix to press.
 """
 

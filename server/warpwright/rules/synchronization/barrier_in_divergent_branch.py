@@ -6,7 +6,7 @@
 and go on, the behaviour is undefined: the block hangs, or meets at another barrier and works with data that was not
 ready. It often goes unseen as long as the size of the data is a multiple of the block's.
 
-A barrier *behind* an early `return` is a different matter and is not reported: since Volta, threads that have ended are
+A barrier *after* an early `return` is a different matter and is not reported: since Volta, threads that have ended are
 not waited for.
 
 ## Example

@@ -46,10 +46,10 @@ void run(float *out, const float *in) {
 - From the text only certain races are reported: of two threads whose addresses follow from the text, with a block
   that a launch gives, and under conditions that all threads of a block share or that sizes decide. Of a long
   loop, its first iterations alone are judged. Behind inline assembly nothing is, but for barriers with a number that
-  the whole block meets at. What stands before a fence is not compared with what stands behind one.
-- A `cuda::barrier` that the whole block meets at orders what stands before the arrival and behind the wait.
+  the whole block meets at. What stands before a fence is not compared with what stands after one.
+- A `cuda::barrier` that the whole block meets at orders what stands before the arrival and after the wait.
   `__pipeline_memcpy_async` stores when it stands in the text; its wait is each thread's own.
-- Stores of one value are no race, nor is a plain read in front of the thread's own atomic update.
+- Stores of one value do not race, nor does a plain read in front of the thread's own atomic update.
 - Accesses whose index is data are found by a run: `warpwright check --profile`, or a profile in the editor. Races
   between blocks are [global-memory-race](global-memory-race.md), those within a warp
   [missing-syncwarp](missing-syncwarp.md).

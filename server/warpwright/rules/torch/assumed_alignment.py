@@ -3,7 +3,7 @@
 ## Why is this bad?
 
 A tensor starts where its storage says: `x[1:]` or a row of odd length is aligned to one element. A `float4` load from
-there faults with a misaligned address, and a row that is no multiple of four is read past its end.
+there faults with a misaligned address, and a row that is not a multiple of four is read past its end.
 
 ## Example
 

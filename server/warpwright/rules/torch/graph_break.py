@@ -3,7 +3,7 @@
 ## Why is this bad?
 
 A function of a PYBIND11_MODULE, and `data_ptr()` in Python, are opaque: the graph ends before the call and a new one
-begins behind it. What stood around the kernel is no longer fused, and each break costs some ten microseconds in every
+begins after it. What stood around the kernel is no longer fused, and each break costs some ten microseconds in every
 call. An operator of a TORCH_LIBRARY stays in the graph.
 
 ## Example
