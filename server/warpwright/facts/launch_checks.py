@@ -153,17 +153,20 @@ def is_waited_for(source: Source, call: Node) -> bool:
     between."""
     node = enclosing(call, "expression_statement")
     while node is not None and node.parent is not None and node.type not in _SCOPES:
+        left: Node | None = None
         for each in _after(node):
             if each.type == "break_statement":
+                left = enclosing(each, "switch_statement", *_LOOPS)
                 break
-            looked_at = each.child_by_field_name("condition") if each.type == "if_statement" else each
-            if looked_at is not None and any(
-                _waits(source, inner) for inner in descendants(looked_at, "call_expression")
-            ):
-                return True
-            if each.type not in ("expression_statement", "declaration", "comment"):
+            if each.type not in ("if_statement", "expression_statement", "declaration", "comment"):
                 return False
-        node = node.parent
+            looked_at = each.child_by_field_name("condition") if each.type == "if_statement" else each
+            calls = descendants(looked_at, "call_expression") if looked_at is not None else ()
+            if any(_waits(source, inner) for inner in calls):
+                return True
+            if each.type == "if_statement":
+                return False
+        node = left or node.parent
     return False
 
 

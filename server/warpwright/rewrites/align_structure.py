@@ -53,7 +53,8 @@ A structure of 8, 24 or 40 bytes is aligned to 8.
 - The structure holds numbers and arrays of numbers, and its size is a multiple of the new alignment, so that its
   members and the structures of an array stay where they are.
 - It is defined in this file, is not a part of another structure, and no pointer of another type is cast to it: memory
-  from `cudaMalloc`, `malloc` or `new` is aligned to 16 bytes and more. Callers in other files hand over whole such arrays.
+  from `cudaMalloc`, `malloc` or `new` is aligned to 16 bytes and more. Callers in other files hand over whole such
+  arrays.
 
 ## Cost
 

@@ -8,8 +8,8 @@ same work is given to consecutive lanes, each warp takes one side, and a side th
 nothing.
 
 A short side is not a branch at all: the compiler predicates it, all warps issue its few instructions anyhow, and no
-warp splits. Of such cases only interleaved reductions, `if (tid % (2 * s) == 0) sum[tid] += sum[tid + s];`, are reported, as
-information: most of what all warps issue there is for lanes that are off, and the test divides.
+warp splits. Of such cases only interleaved reductions, `if (tid % (2 * s) == 0) sum[tid] += sum[tid + s];`, are
+reported, as information: most of what all warps issue there is for lanes that are off, and the test divides.
 
 ## Example
 
