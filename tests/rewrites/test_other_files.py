@@ -106,7 +106,7 @@ def test_a_kernel_is_analysed_after_edits_with_the_files_that_it_includes() -> N
     assert [(a.bytes, a.sectors_per_request) for a in (*kernel.accesses, *after.accesses)] == [(8, 32.0), (8, 1.0)]
 
 
-@pytest.mark.parametrize("wrapper", ["", "#define CHECK(x) do { if (x) throw 1; } while (0)\n"])
+@pytest.mark.parametrize("wrapper", ["", "#define CHECK(x) do { if ((x) != cudaSuccess) throw 1; } while (0)\n"])
 def test_a_header_gets_no_macro_of_its_own(wrapper: str) -> None:
     text = f"{wrapper}__global__ void k(float *o) {{ *o = 1; }}\ninline void f(float *o) {{ cudaFree(o); }}\n"
     kernel = analyze(Source("a.cuh", text.encode()), lambda _path, name: None).kernels[0]

@@ -140,6 +140,26 @@ def _branches(call: Node, starts: list[int]) -> Node | None:
     return found
 
 
+def loop_of_launches(call: Node) -> Node | None:
+    """The outermost loop around a launch that does nothing but launch: one check after it reads any launch's error, and
+    leaves alone what may be timed. None where there is none."""
+    found, node = None, enclosing(call, "expression_statement")
+    while node is not None and (body := node.parent) is not None:
+        loop = body.parent if body.type == "compound_statement" else body
+        if loop is None or loop.type not in _LOOPS:
+            break
+        if body is not loop and any(each != node and not _only_launches(each) for each in body.named_children):
+            break
+        found = node = loop
+    return found
+
+
+def _only_launches(statement: Node) -> bool:
+    call = statement.named_child(0) if statement.type == "expression_statement" else None
+    is_launch = call is not None and call.type == "call_expression" and launch_configuration(call) is not None
+    return is_launch or statement.type == "comment"
+
+
 def _leaves(statement: Node) -> bool:
     """Whether the end of the `switch` or `if` around a statement may be missed. A `break` leads there from a case."""
     if any(True for _ in descendants(statement, *_LEAVES)):

@@ -49,8 +49,8 @@ The first of these that fits is used:
 
 ## Assumes
 
-- The launch is a statement of its own in host code. Of launches in the branches of one `switch` or `if` the error is
-  read once, after it.
+- The launch is a statement of its own in host code. Of launches in the branches of one `switch` or `if`, or in a loop
+  that does nothing else, the error is read once, after it.
 
 ## Cost
 
@@ -66,7 +66,7 @@ from collections import Counter
 from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
-from warpwright.facts.launch_checks import ends_of_branches
+from warpwright.facts.launch_checks import ends_of_branches, loop_of_launches
 from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import STATEMENTS, host_launches, in_macro, overlaps
 from warpwright.rewrites._error_checks import (
@@ -122,8 +122,7 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
         return Declined(NAME, f"The launch at {launch.source} is in device code, where errors are read in another way.")
     branches = ends_of_branches(source, function)
     call = next((each for each in descendants(statement, "call_expression") if launch_configuration(each)), node)
-    if call.start_byte in branches:
-        statement = branches[call.start_byte]
+    statement = branches.get(call.start_byte) or loop_of_launches(call) or statement
     launched = {_launched(source, each) for each in descendants(statement, "call_expression")} - {""}
     label = kernel.name if len(launched) == 1 else function_name(source, function) or kernel.name
     lines, includes, manner = _style(label, source, function, statement)

@@ -8,8 +8,8 @@ later call that has nothing to do with it. `cudaGetLastError()` right after the 
 kernel.
 
 It slows nothing down, but it hides every other mistake. A file has one hint: it marks the first such launch and names
-the others. Of launches that follow each other, or stand in the branches of one `switch` or `if`, the last one counts,
-where one check covers them all.
+the others. Of launches that follow each other, or stand in the branches of one `switch` or `if` or in a loop that only
+launches, the last one counts, where one check covers them all.
 
 ## Example
 
@@ -83,7 +83,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.facts.launch_checks import ends_of_branches, is_waited_for
+from warpwright.facts.launch_checks import ends_of_branches, is_waited_for, loop_of_launches
 from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, parent_of
@@ -157,16 +157,21 @@ def _is_covered_later(call: Node, source: Source) -> bool:
     """Whether a check after a later launch of the same function would also read this one's error.
 
     It does where every path from this launch comes by: the later launch's block is the same or surrounds it, or both
-    stand in branches of one statement, which the check follows.
+    stand in branches of one statement or in one loop that only launches, which the check follows.
     """
     function = enclosing(call, "function_definition", "lambda_expression")
     if function is None:
         return False
     branches = ends_of_branches(source, function)
-    place = branches.get(call.start_byte, call)
-    if place is not call and call.start_byte != max(start for start, each in branches.items() if each == place):
-        return True
     later = _launches(source, function)
+    place = branches.get(call.start_byte)
+    if place is not None:
+        alike = [start for start, each in branches.items() if each == place]
+    else:
+        place = loop_of_launches(call) or call
+        alike = [start for start, _ in later if place.start_byte <= start < place.end_byte]
+    if call.start_byte != max(alike, default=call.start_byte):
+        return True
     first = bisect_left(later, (place.end_byte, 0))
     return first < len(later) and later[first][1] <= place.start_byte
 
@@ -187,6 +192,6 @@ def _launches(_source: Source, function: Node) -> list[tuple[int, int]]:
 
 
 def _block(call: Node) -> Node | None:
-    """The statement that surrounds the launch's own statement."""
-    statement = enclosing(call, "expression_statement")
+    """The statement that surrounds the launch's own statement, or the loop that the check follows."""
+    statement = loop_of_launches(call) or enclosing(call, "expression_statement")
     return parent_of(statement) if statement is not None else None
