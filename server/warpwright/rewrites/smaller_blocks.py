@@ -213,7 +213,7 @@ def _numbers(kernel: Kernel, block: Node, threads: int) -> list[TextEdit]:
         if size == "blockDim.x":
             continue
         if number_at(source, whole, size, kernel.macros) != threads:
-            raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
+            raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block size.")
         for part in descendants(whole, "identifier", "number_literal"):
             if squeezed(source.node_code(part)) == size:
                 edits[part.start_byte] = TextEdit(part.start_byte, part.end_byte, "blockDim.x")
