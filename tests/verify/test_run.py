@@ -151,7 +151,7 @@ def test_a_compilation_of_the_reference_that_hangs_costs_no_verdict(player: Play
     hanging = {"event": "begin", "phase": "peers", "case": 0, "side": ""}
     observed = player.play([right(4096), speed(4096, 1.5, 1.6), hanging, "hang"])
     assert observed.status is Status.FASTER
-    assert "torch.compile of the reference did not end" in observed.notes[0]
+    assert "torch.compile of the reference did not finish" in observed.notes[0]
     assert gone(player.process(0))
 
 
