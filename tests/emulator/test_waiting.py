@@ -448,3 +448,12 @@ def test_each_pair_of_warps_has_a_barrier_of_its_own() -> None:
     ld.shared.u32 %r5, [%r4];
     """
     assert emulate(code, block=256, grid=3).found == []
+
+
+def test_a_lock_that_whoever_has_it_keeps_is_told_apart_from_a_flag_that_nobody_sets() -> None:
+    take = "TRY:\natom.acquire.gpu.global.cas.b32 %r1, [%rd0], 0, 1;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra TRY;\n"
+    kept = emulate(take, block=64, arrays=[zeros(2)])
+    wait = "TRY:\nld.acquire.gpu.global.u32 %r1, [%rd0];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra TRY;\n"
+    unset = emulate(wait, block=64, arrays=[zeros(2)])
+    found = [[(f.kind, f.keeps_lock) for f in each.run.faults] for each in (kept, unset)]
+    assert found == [[(FaultKind.DEADLOCK, True)], [(FaultKind.DEADLOCK, False)]]

@@ -25,6 +25,7 @@ from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 
 MOST_THREADS = 1024
 MOST_BYTES = 8 << 30
+MOST_KEPT_BYTES = 64 << 20
 BATCH_LANES = 1 << 15
 """Lanes that step together: enough that the cost of a step is theirs, few enough that their values stay in cache."""
 
@@ -136,6 +137,8 @@ class Prepared:
     spent: int = 0
     is_whole: bool = True
     awaited: dict[int, tuple[Thread, str, int]] | None = None
+    began: Any = None
+    """What global memory held when the kernel began, where threads may wait for it to change."""
     costs: tuple[int, ...] = field(init=False)
     read_only: frozenset[int] = field(init=False)
     """The loads through the read-only cache, which may not know what the launch writes."""
@@ -219,6 +222,8 @@ def run(
         program, launch, arguments, variables or {}, unwritten, most_lane_steps, is_cancelled, with_outputs=is_kept
     )
     prepared.counts_traffic = with_traffic
+    if program.spins and prepared.memory.size <= MOST_KEPT_BYTES:
+        prepared.began = prepared.memory.data.copy()
     if with_reach:
         prepared.reach = Reach(prepared.memory.size)
     if atomic_order is not None:

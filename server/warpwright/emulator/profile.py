@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warpwright.emulator.ready import ARCH, machine_code_of, make_ready
 from warpwright.facts.model import Kernel
 from warpwright.facts.model import Program as Unit
-from warpwright.facts.profile import Backend, Fault, Profile, ProfiledLaunch, text_hash
+from warpwright.facts.profile import Backend, Fault, FaultKind, Profile, ProfiledLaunch, text_hash
 from warpwright.missing import Missing
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.guesses import About
@@ -114,6 +114,11 @@ def _judged(
     from warpwright.emulator.report import faults_of
 
     guesses = {fault: problem.guesses_behind(fault, case.shape) for fault in faults_of(program, result, own)}
+    if any(fault.keeps_lock for fault in result.faults):  # whatever the values are, it is given back by nobody
+        guesses = {
+            fault: tuple(g for g in behind if fault.kind is not FaultKind.DEADLOCK or g.about is not About.VALUES)
+            for fault, behind in guesses.items()
+        }
     again: set[tuple[object, ...]] = set()
     shape = alike_shape(problem.symbols, problem.own_shape, problem.size)
     if shape is not None and any(each and all(g.about is About.SIZE for g in each) for each in guesses.values()):

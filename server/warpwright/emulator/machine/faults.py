@@ -39,6 +39,8 @@ class FoundFault:
     `other_step` and `other_thread` are the earlier access of a race. `address` is as the kernel sees it, `array` what
     it belongs to and `offset` its bytes from the start of that. `text` says what is wrong where the kind does not:
     `4 bytes past the end of y (4,000 bytes)`. `values` are what is there, and what a store of a race would put there.
+    `keeps_lock` says of a deadlock that all who are left wait in one loop for what the kernel itself has changed: those
+    who did have ended.
     """
 
     kind: FaultKind
@@ -53,6 +55,7 @@ class FoundFault:
     array: str | None = None
     offset: int | None = None
     values: tuple[str, ...] = ()
+    keeps_lock: bool = False
 
 
 class KernelFaultError(Exception):

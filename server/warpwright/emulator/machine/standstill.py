@@ -77,4 +77,14 @@ def _deadlock(prepared: Prepared, batches: Sequence[Batch], not_started: int) ->
         space=space,
         array=array,
         offset=offset,
+        keeps_lock=not meeting and space == "global" and _is_changed(prepared, batches, address),
     )
+
+
+def _is_changed(prepared: Prepared, batches: Sequence[Batch], address: int | None) -> bool:
+    """Whether all wait in one loop for a word that does not hold what it did when the kernel began."""
+    loops = {number for batch in batches for number in batch.held.spinning}
+    if prepared.began is None or address is None or len(loops) != 1:
+        return False
+    place = address - GLOBAL_WINDOW
+    return bool((prepared.began[place : place + 4] != prepared.memory.data[place : place + 4]).any())
