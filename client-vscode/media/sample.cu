@@ -34,6 +34,7 @@ int main() {
     float *in, *out;
     cudaMalloc(&in, sizeof(float) * width * height);
     cudaMalloc(&out, sizeof(float) * width * height);
+    cudaMemset(in, 0, sizeof(float) * width * height);
 
     dim3 grid((width + TILE - 1) / TILE, (height + TILE - 1) / TILE);
     transpose<<<grid, dim3(TILE, ROWS)>>>(in, out, width, height);

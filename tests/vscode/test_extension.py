@@ -12,7 +12,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support.untaught import untaught_model
 from support.vscode import CLIENT, EDITOR, ROOT, environment, node
 
 RESULT = re.compile(
@@ -62,7 +61,7 @@ def test_without_vscode(command: list[str]) -> None:
 )
 def test_in_vscode(script: str, options: list[str], extension: Path, subtests: pytest.Subtests) -> None:
     command = [node(), f"test/{script}", str(EDITOR), str(extension), *options]
-    variables = environment(WARPWRIGHT_TEST_PYTHON=sys.executable, **untaught_model())
+    variables = environment(WARPWRIGHT_TEST_PYTHON=sys.executable)
     done = subprocess.run(
         command,
         cwd=CLIENT,
