@@ -132,7 +132,8 @@ const tests = {
     await write(page, "draft.cu", "// kernel: copy a matrix of floats\n");
     await see(page, ".ghost-text-decoration, .ghost-text", undefined, DRAFTED_MILLISECONDS);
     await page.keyboard.press("Tab");
-    await placeOf(page, "__global__");
+    await goTo(page, 2);
+    await placeOf(page, "read as:");
     await page.locator(".ghost-text-decoration").first().waitFor({ state: "detached", timeout: SOON_MILLISECONDS });
   },
 };

@@ -162,6 +162,15 @@ ASKED = "// kernel: walk along the list of neighbours\n"
 
 @pytest.mark.slow
 @pytest.mark.nvcc
+def test_a_text_ends_where_its_line_does(tmp_path: Path) -> None:
+    """VS Code shows nothing on an empty line for a text that ends with a line's end of its own."""
+    comment = "// relu of x\n"
+    with start_editor(VSCODE, tmp_path) as editor:
+        for name, after in (("a.cu", ""), ("b.cu", "\n\nint a;\n")):
+            (item,) = ghost(editor.open(name, comment + after), len(comment)).items
+            assert not item.insert_text.endswith("\n")
+
+
 def test_a_larger_model_behind_a_server_passes_the_same_door(tmp_path: Path) -> None:
     def says(body: dict[str, Any]) -> str:
         said = texts[0]
@@ -178,7 +187,7 @@ def test_a_larger_model_behind_a_server_passes_the_same_door(tmp_path: Path) -> 
         (item,) = ghost(editor.open("b.cu", ASKED), seconds=300).items
         first, code = item.insert_text.split("\n", 1)
         assert first.startswith("// draft: compiled and run without a fault; nothing says what it should compute")
-        assert code == texts[0] + "\n"
+        assert code == texts[0]
         for number, refused in enumerate(
             (
                 'if (i < n) x[i] += system("true");',

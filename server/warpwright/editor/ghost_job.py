@@ -114,10 +114,14 @@ def _draft(
 
 
 def _fit(source: Source, at: int, text: str, opened: int = 0) -> str:
-    """The text, if it may be shown there. Raises JobError."""
+    """The text, if it may be shown there. Raises JobError.
+
+    On an empty line the end of that line ends it, too: VS Code takes a text with an end of its own for one that is
+    inserted on the line before, and shows nothing.
+    """
     if reason := unfit(source, at, text, opened):
         raise JobError(f"The kernel is not shown: {reason}.")
-    return text
+    return text.rstrip("\r\n") if source.data[at : at + 1] in (b"", b"\r", b"\n") else text
 
 
 def ghost_ready(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
