@@ -57,6 +57,7 @@ def test_a_template_of_which_one_type_is_launched_is_run_as_it(vscode: Editor) -
     assert result["offer"]["badge"].startswith("correct (")
 
 
+@pytest.mark.slow
 @pytest.mark.nvcc
 def test_a_template_that_is_launched_with_two_types_is_run_with_both(vscode: Editor) -> None:
     page = vscode.open("a.cu", GENERIC + SECOND.replace("TYPE", "double"))

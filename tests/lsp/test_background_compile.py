@@ -240,6 +240,7 @@ def _with(lines: list[str], *words: str) -> list[str]:
     return lines if all(word in lines[-1] for word in words) else []
 
 
+@pytest.mark.slow
 def test_a_document_in_no_file_is_compiled(vscode: Editor) -> None:
     page = vscode.open("", CLEAN.replace("= n", "= nn"), uri="untitled:Untitled-1")
     found = wait_for(page, '"nn"')
