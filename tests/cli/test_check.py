@@ -76,10 +76,10 @@ def test_a_directory_is_walked(folder: Path) -> None:
 
 def test_many_files_are_checked_in_parallel_and_reported_in_order(tmp_path: Path) -> None:
     for number in range(40):
-        (tmp_path / f"{number:02}.cu").write_text(CONFLICT, encoding="utf-8")
+        (tmp_path / f"{number:02}.cu").write_text("" if number % 8 else CONFLICT, encoding="utf-8")
     ran = run_command("check", ".", "--format", "json", cwd=tmp_path)
     assert ran.status == 1
-    assert [finding["file"] for finding in ran.json] == [f"{number:02}.cu" for number in range(40)]
+    assert [finding["file"] for finding in ran.json] == [f"{number:02}.cu" for number in range(0, 40, 8)]
 
 
 @pytest.mark.parametrize("included", ["tile.cuh", "tile.cu"])
