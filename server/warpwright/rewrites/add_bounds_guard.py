@@ -148,7 +148,6 @@ def _guarded(kernel: Kernel) -> Rewrite:
             f"where {kernel.name} reads and writes memory of something else. They do nothing there any more: a thread "
             f"works where it has {tests}. Elements behind that, if the arrays are longer, stay as they are."
         ),
-        safe=False,
     )
 
 
