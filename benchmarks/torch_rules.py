@@ -100,9 +100,10 @@ def main() -> int:
     parser.add_argument("pages", nargs="*", metavar="FILE", help="files of torch_defects by their names")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where the results are written as JSON")
     options = parser.parse_args()
-    pages = [
-        p for p in sorted(FOLDER.glob("*.md")) if p.stem != "README" and (not options.pages or p.stem in options.pages)
-    ]
+    every = [p for p in sorted(FOLDER.glob("*.md")) if p.stem != "README"]
+    pages = [p for p in every if not options.pages or p.stem in options.pages]
+    if unknown := set(options.pages) - {p.stem for p in every}:
+        parser.error(f"no such file: {', '.join(sorted(unknown))}; there are {', '.join(p.stem for p in every)}")
     results = []
     rows = []
     for page in pages:

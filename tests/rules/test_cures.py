@@ -22,7 +22,7 @@ CURED = {
     "off-stream-launch", "missing-device-guard", "deprecated-tensor-api", "unchecked-tensor", "dispatch-mismatch",
     "narrowed-size", "synchronizing-op", "uncovered-elements", "unsynchronized-read", "dispatch-without-half",
     "unregistered-op", "missing-backward", "missing-fake", "undeclared-mutation", "silent-fallback",
-    "assumed-alignment",
+    "assumed-alignment", "graph-break", "missing-autocast", "uncalled-op",
 }  # fmt: skip
 
 

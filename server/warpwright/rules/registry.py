@@ -118,11 +118,27 @@ def _chosen(select: Collection[str], ignore: Collection[str]) -> Iterator[Rule]:
 
 def _findings(rule: Rule, program: Program, unit: Unit, severity: Severity | None) -> Iterator[Finding]:
     if rule.check_unit is not None:
-        yield from _judged(rule, partial(rule.check_unit, unit), unit.source.path, "", severity)
+        for each in (unit, *unit.inline):
+            found = _judged(rule, partial(rule.check_unit, each), unit.source.path, "", severity)
+            yield from found if each is unit else (_in_strings_of(unit.source, finding) for finding in found)
     if rule.check is not None:
         for kernel in program.kernels:
             where = f"kernel {kernel.name} of {kernel.source.path}"
             yield from _judged(rule, partial(rule.check, kernel), where, kernel.name, severity)
+
+
+def _in_strings_of(script: Source, finding: Finding) -> Finding:
+    """What is found in the strings of a script, at the places of the script; without edits that leave the strings."""
+    inside, made = finding.span.source, finding.cure
+    for edit in made.edits if made is not None else ():
+        is_within = inside.data[: edit.start].strip() and inside.data[edit.end :].strip()
+        if not is_within or '"""' in edit.new_text or "\\" in edit.new_text:
+            made = None
+    related = tuple(
+        replace(each, span=replace(each.span, source=script)) if each.span.source is inside else each
+        for each in finding.related
+    )
+    return replace(finding, span=replace(finding.span, source=script), related=related, cure=made)
 
 
 def _judged(

@@ -7,7 +7,8 @@ TORCH_LIBRARY_IMPL(ours, CUDA, m) { m.impl("scale", &scale); }
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tree_sitter import Node
@@ -21,6 +22,10 @@ from warpwright.syntax.source import Source
 _PYBIND = ("PYBIND11_MODULE",)
 _LIBRARY = ("TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT")
 _IMPLEMENTATION = ("TORCH_LIBRARY_IMPL",)
+_WRAPPED = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)\([^()]*\)(?:[ \t]|\\\r?\n)*((?:STABLE_)?TORCH_LIBRARY\w*|PYBIND11_MODULE)\(",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,11 @@ class Registration:
         [('ours', 'f', 'Tensor')]
         """
         return self.text.partition("(")[0].rpartition("::")[2].partition(".")[0].strip()
+
+    @property
+    def overload(self) -> str:
+        """The name of the overload, "" for the default one."""
+        return self.text.partition("(")[0].rpartition("::")[2].partition(".")[2].strip()
 
     @property
     def is_pybind(self) -> bool:
@@ -80,7 +90,7 @@ def find_entries(source: Source) -> tuple[Entry, ...]:
     found: dict[tuple[str, str], Entry] = {}
     implemented: dict[tuple[str, str], Node] = {}
     for each in registrations(source):
-        if each.macro in _IMPLEMENTATION:
+        if each.method == "impl" or each.macro in _IMPLEMENTATION:
             if each.method == "impl" and each.function is not None:
                 implemented[each.space, each.name] = each.function
         elif each.method == "def" and each.is_pybind:
@@ -104,17 +114,48 @@ def registrations(source: Source) -> Iterator[Registration]:
             text = next((text for a in arguments if (text := _string(source, a)) is not None), "")
             if not text or _string(source, arguments[0]) is None:
                 continue
-            bound = next((a for a in arguments[1:] if _string(source, a) is None), None)
+            rest = [a for a in arguments[1:] if _string(source, a) is None]
+            key = _key(source, rest[0]) if method == "impl" and len(rest) > 1 else ""
+            bound = rest[1] if key else next(iter(rest), None)
             function = _function_of(source, bound, functions)
             space = "" if module.macro in _PYBIND else module.name
-            given = tuple(arguments)
             yield Registration(
-                source, module.macro, space, module.key, method, text, arguments[0], bound, function, given
+                source,
+                module.macro,
+                space,
+                key or module.key,
+                method,
+                text,
+                arguments[0],
+                bound,
+                function,
+                tuple(arguments),
             )
+
+
+def _key(source: Source, node: Node) -> str:
+    """The dispatch key of `torch::kCUDA`, `c10::DispatchKey::CUDA`; "" of anything else.
+
+    >>> text = b'TORCH_LIBRARY(ours, m) { m.impl("f", torch::kCUDA, &f); m.impl("f", at::DispatchKey::Meta, g); }'
+    >>> [each.key for each in registrations(Source("a.cu", text))]
+    ['CUDA', 'Meta']
+    """
+    named = re.fullmatch(r"(?:\w+::)*(?:DispatchKey::|DeviceType::|k)([A-Z]\w*)", source.plain_text(node))
+    return named[1] if named else ""
+
+
+def inline_registrations(source: Source, names: Sequence[str]) -> Iterator[Registration]:
+    """The bindings that `load_inline(..., functions=names)` writes for functions of a text."""
+    functions = _functions(source)
+    for name in names:
+        if len(given := functions.get(name, [])) == 1:
+            at = given[0]
+            yield Registration(source, _PYBIND[0], "", "", "def", name, at, at, at, (at,))
 
 
 def _modules(source: Source) -> Iterator[_Module]:
     """Anywhere at namespace level: a macro that heads a body parses as a function without a type."""
+    wrapped = dict(_WRAPPED.findall(source.text()))
     pending = [source.root]
     while pending:
         for node in pending.pop().named_children:
@@ -128,10 +169,19 @@ def _modules(source: Source) -> Iterator[_Module]:
                 given = uncommented(declarator.child_by_field_name("parameters")) if declarator is not None else []
                 if name is None or body is None or not given:
                     continue
-                macro = source.plain_text(name)
+                macro = _plain_macro(wrapped.get(source.plain_text(name), source.plain_text(name)))
                 if macro in _PYBIND + _LIBRARY + _IMPLEMENTATION:
                     key = source.plain_text(given[1]) if len(given) > 1 and macro in _IMPLEMENTATION else ""
                     yield _Module(macro, source.plain_text(given[0]), key, body)
+
+
+def _plain_macro(name: str) -> str:
+    """The macro that those of torch's stable ABI, and those that expand a name first, are like.
+
+    >>> [_plain_macro(each) for each in ("STABLE_TORCH_LIBRARY_IMPL", "TORCH_LIBRARY_EXPAND", "TORCH_LIBRARY_FRAGMENT")]
+    ['TORCH_LIBRARY_IMPL', 'TORCH_LIBRARY', 'TORCH_LIBRARY_FRAGMENT']
+    """
+    return name.removeprefix("STABLE_").removesuffix("_EXPAND") if "TORCH_LIBRARY" in name else name
 
 
 def _functions(source: Source) -> dict[str, list[Node]]:

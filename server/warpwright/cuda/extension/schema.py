@@ -12,7 +12,7 @@ from warpwright.cuda.extension.model import Parameter
 
 _HEAD = re.compile(r"\s*(?:(?P<space>\w+)::)?(?P<name>\w+)(?:\.\w+)?\s*\(")
 _ARGUMENT = re.compile(
-    r"(?P<type>\w+)(?P<alias>\([^()]*\))?(?P<list>\[\d*\])?(?P<optional>\?)?\s+(?P<name>\w+)\s*(?:=\s*(?P<default>.+))?$",
+    r"(?P<type>\w+)(?P<alias>\([^()]*\)|!)?(?P<list>\[\d*\])?(?P<optional>\?)?\s+(?P<name>\w+)\s*(?:=\s*(?P<default>.+))?$",
     re.DOTALL,
 )
 _KINDS = {
@@ -34,6 +34,8 @@ def read_schema(text: str) -> tuple[str, tuple[Parameter, ...] | None]:
     [('dims', 'ints', False, None), ('eps', 'float', True, '1e-5')]
     >>> read_schema("f")
     ('f', None)
+    >>> [p.written for p in read_schema("f(Tensor! out, Tensor x) -> ()")[1]]
+    [True, False]
     """
     match = _HEAD.match(text)
     if match is None:

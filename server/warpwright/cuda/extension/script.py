@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from warpwright.cuda.extension.inline import Inline, inline_of
 from warpwright.syntax.source import Source, Span
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LIBRARY = "torch.library."
 OPS = "torch.ops."
+ANY = "*"
+"""The name of an operator that a script computes."""
 
 
 @dataclass(frozen=True)
@@ -63,23 +66,42 @@ class Script:
         return path
 
     def calls(self, within: ast.AST | None = None) -> Iterator[ast.Call]:
-        return (node for node in ast.walk(within or self.tree) if isinstance(node, ast.Call))
+        return (node for node in ast.walk(within) if isinstance(node, ast.Call)) if within else iter(self._calls)
+
+    @cached_property
+    def _calls(self) -> tuple[ast.Call, ...]:
+        return tuple(node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
 
     @cached_property
     def ops(self) -> tuple[tuple[str, str, ast.Attribute], ...]:
         """Each use of `torch.ops.space.name`, in the order of the text."""
+        return tuple((space, name, at) for space, name, overload, at in self._named if not overload)
+
+    @cached_property
+    def overloads(self) -> tuple[tuple[str, str, str, ast.Attribute], ...]:
+        """Each use of `torch.ops.space.name.overload`, in the order of the text."""
+        return tuple(each for each in self._named if each[2])
+
+    @cached_property
+    def _named(self) -> tuple[tuple[str, str, str, ast.Attribute], ...]:
         found = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Attribute):
                 parts = self.dotted(node).removeprefix(OPS).split(".") if self.dotted(node).startswith(OPS) else []
-                if len(parts) == 2 and parts[1] not in ("__name__", "default"):
-                    found.append((parts[0], parts[1], node))
-        return tuple(sorted(found, key=lambda one: (one[2].lineno, one[2].col_offset)))
+                if len(parts) in (2, 3) and parts[1] != "__name__":
+                    found.append((parts[0], parts[1], parts[2] if len(parts) == 3 else "", node))
+        return tuple(sorted(found, key=lambda one: (one[3].lineno, one[3].col_offset)))
+
+    @cached_property
+    def inline(self) -> tuple[Inline, ...]:
+        """What its calls of `load_inline` build."""
+        return tuple(inline_of(self.source, self.tree))
 
     @cached_property
     def registered(self) -> tuple[tuple[str, str, ast.Call], ...]:
         """(what, the operator as `space::name`, the call) of torch.library: `("register_fake", "ours::f", ...)`, of
-        `Library("ours", "IMPL").impl("f", function, "Meta")` with the key: `("Meta", "ours::f", ...)`.
+        `Library("ours", "IMPL").impl("f", function, "Meta")` and `torch.library.impl(lib, "f", "Meta")` with the key:
+        `("Meta", "ours::f", ...)`. A name that is computed is ANY.
 
         >>> script = Script(Source("a.py", b"import torch\\n@torch.library.register_fake('ours::f')\\ndef _(x): 1"))
         >>> [each[:2] for each in script.registered]
@@ -96,7 +118,12 @@ class Script:
         for call in self.calls():
             first = _string(call.args[0] if call.args else None)
             if what := self._library_call(call):
-                found.append((what, first.partition("(")[0], call))
+                owner = ast.unparse(call.args[0]) if call.args else ""
+                if owner in spaces and len(call.args) > 1:
+                    key = _string(call.args[2]) if what == "impl" and len(call.args) > 2 else ""
+                    found.append((key or what, f"{spaces[owner]}::{_string(call.args[1]).partition('(')[0]}", call))
+                elif call.args:
+                    found += [(what, name.partition("(")[0], call) for name in self._values(call.args[0])]
             elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
                 owner = call.func.value.id
                 if owner in own:
@@ -115,6 +142,28 @@ class Script:
                     if isinstance(d.value, ast.Name) and d.value.id in own
                 ]
         return tuple(found)
+
+    def _values(self, node: ast.expr) -> tuple[str, ...]:
+        """The texts that an expression is: a literal's, or of a name that one assignment or a loop over literals gives;
+        ANY for what is computed.
+
+        >>> script = Script(Source("a.py", b"for each in ('f', 'g'): h(each, i)"))
+        >>> [script._values(argument) for call in script.calls() for argument in call.args]
+        [('f', 'g'), ('*',)]
+        """
+        if isinstance(node, ast.Constant):
+            return (_string(node),)
+        if isinstance(node, ast.Name):
+            given = [
+                each.value if isinstance(each, ast.Assign) else each.iter
+                for each in ast.walk(self.tree)
+                if (isinstance(each, ast.For) and ast.unparse(each.target) == node.id)
+                or (isinstance(each, ast.Assign) and any(ast.unparse(target) == node.id for target in each.targets))
+            ]
+            listed = [e for each in given for e in (each.elts if isinstance(each, ast.Tuple | ast.List) else [each])]
+            if listed and all(_string(each) for each in listed):
+                return tuple(_string(each) for each in listed)
+        return (ANY,)
 
     def _library_call(self, call: ast.Call) -> str:
         path = self.dotted(call.func)

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from tree_sitter import Node
 
-from warpwright.cuda.extension.entries import Registration, registrations
-from warpwright.cuda.extension.script import Script
+from warpwright.cuda.extension.entries import Registration, inline_registrations, registrations
+from warpwright.cuda.extension.inline import Inline
+from warpwright.cuda.extension.script import ANY, Script, string_of
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import descendants, function_declarator, launch_configuration, parameters_of, uncommented
+from warpwright.syntax.nodes import (
+    descendants,
+    enclosing,
+    function_declarator,
+    launch_configuration,
+    parameters_of,
+    uncommented,
+)
 from warpwright.syntax.source import Source, Span
 
 _TORCH = re.compile(rb"torch/|ATen/|c10/|\bTORCH_LIBRARY|\bPYBIND11_MODULE|\btorch::|\bat::")
 _SCRIPT = re.compile(rb"\btorch\b")
 _TENSOR = re.compile(r"\b(?:Tensor|TensorBase|Variable)\b")
-_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]*)\)((?:[^\n\\]|\\.|\\\r?\n)*)", re.MULTILINE)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]*)\)((?:\\\r?\n|[^\n\\]|\\.)*)", re.MULTILINE)
 _MOST_REACHED = 64
+_BUILT = "TORCH_EXTENSION_NAME"
+_BUILDERS = ("CUDAExtension", "CppExtension", "load", "load_inline")
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,13 @@ class Function:
     @property
     def launches(self) -> Iterator[Node]:
         return (call for call in self.calls if launch_configuration(call) is not None)
+
+    @property
+    def owner(self) -> str:
+        """The class that it is a member of, "" for none."""
+        around = enclosing(self.node, "class_specifier", "struct_specifier")
+        name = around.child_by_field_name("name") if around is not None else None
+        return self.source.plain_text(name) if name is not None else ""
 
     @property
     def name_span(self) -> Span:
@@ -93,12 +110,40 @@ class Unit:
 
     @cached_property
     def extension(self) -> tuple[Source, ...]:
-        """The C++ side's files that use torch."""
-        return tuple(each for each in self.texts if uses_torch(each))
+        """The C++ side's files that use torch, and what scripts have built inline."""
+        return (*(each for each in self.texts if uses_torch(each)), *(each.source for each in self._inline))
+
+    @property
+    def inline(self) -> Iterator[Unit]:
+        """The C++ and CUDA in strings of the judged file."""
+        for each in self.script.inline if self.script is not None else ():
+            yield replace(self, source=each.source)
+
+    @property
+    def _inline(self) -> tuple[Inline, ...]:
+        return tuple(each for script in self.scripts for each in script.inline)
 
     @cached_property
     def registrations(self) -> tuple[Registration, ...]:
-        return tuple(each for source in self.extension for each in registrations(source))
+        found = [each for source in self.extension for each in _registrations(source)]
+        found += [each for one in self._inline for each in inline_registrations(one.source, one.functions)]
+        if len(self.modules) == 1:
+            (built,) = self.modules
+            found = [replace(each, space=built) if each.space == _BUILT else each for each in found]
+        return tuple(found)
+
+    @cached_property
+    def modules(self) -> frozenset[str]:
+        """The last parts of the names of the modules that the package builds."""
+        found = set()
+        for script in self.scripts:
+            for call in script.calls():
+                if script.dotted(call.func).rpartition(".")[2] in _BUILDERS:
+                    given = next(
+                        (k.value for k in call.keywords if k.arg == "name"), call.args[0] if call.args else None
+                    )
+                    found.add(string_of(given).rpartition(".")[2])
+        return frozenset(found - {""})
 
     @cached_property
     def functions(self) -> dict[str, list[Function]]:
@@ -134,15 +179,24 @@ class Unit:
         named = self.functions.get(name, [])
         return named[0] if len(named) == 1 else None
 
+    def applied(self, call: Node, source: Source) -> list[Function]:
+        """The forward and the backward of the autograd function in C++ whose `apply` a call is of."""
+        callee = call.child_by_field_name("function")
+        owner, _, last = source.node_code(callee).rpartition("::") if callee is not None else ("", "", "")
+        both = (*self.functions.get("forward", ()), *self.functions.get("backward", ())) if last == "apply" else ()
+        return [each for each in both if each.owner == unqualified(owner).partition("<")[0]]
+
     def reached(self, function: Function) -> tuple[Function, ...]:
-        """The function and those of the extension that it calls, itself or through others."""
+        """The function and those of the extension that it calls, itself, through others or through autograd."""
         found: dict[int, Function] = {}
         pending = [function]
         while pending and len(found) < _MOST_REACHED:
             each = pending.pop()
             if each.node.id not in found:
                 found[each.node.id] = each
-                pending += [g for call in each.calls if (g := self.called(call, each.source)) is not None]
+                for call in each.calls:
+                    called = self.called(call, each.source)
+                    pending += self.applied(call, each.source) if called is None else [called]
         return tuple(found.values())
 
     @cached_property
@@ -155,13 +209,23 @@ class Unit:
     def registered(self, space: str, name: str) -> set[str]:
         """Under which keys and with what of torch.library an operator is registered, on both sides."""
         cpp = {r.key or r.method for r in self.registrations if (r.space, r.name) == (space, name)}
-        qualified = f"{space}::{name}"
-        python = {what for s in self.scripts for what, op, _ in s.registered if op.partition(".")[0] == qualified}
+        names = (f"{space}::{name}", ANY) if space != _BUILT else (ANY,)
+        python = {
+            what
+            for s in self.scripts
+            for what, op, _ in s.registered
+            if op.partition(".")[0] in names or (space == _BUILT and op.partition("::")[2].partition(".")[0] == name)
+        }
         return cpp | python
 
 
 def uses_torch(source: Source) -> bool:
     return _TORCH.search(source.data) is not None
+
+
+def is_of_stable_abi(source: Source) -> bool:
+    """Whether a text includes torch's stable ABI, which has no names of ATen and c10."""
+    return b"torch/csrc/stable/" in source.data
 
 
 def is_script(path: str) -> bool:
@@ -171,11 +235,21 @@ def is_script(path: str) -> bool:
 def unit_of(source: Source, others: tuple[Source, ...] = ()) -> Unit:
     """A file with those of its extension; `others` may hold files of both sides."""
     every = (source, *(each for each in others if each.path != source.path))
-    scripts = tuple(Script(each) for each in every if is_script(each.path) and _SCRIPT.search(each.data))
+    scripts = tuple(_script(each) for each in every if is_script(each.path) and _SCRIPT.search(each.data))
     return Unit(source, tuple(each for each in every if not is_script(each.path)), scripts)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
+def _script(source: Source) -> Script:
+    return Script(source)
+
+
+@lru_cache(maxsize=512)
+def _registrations(source: Source) -> tuple[Registration, ...]:
+    return tuple(registrations(source))
+
+
+@lru_cache(maxsize=512)
 def _defined(source: Source) -> tuple[Function, ...]:
     made = (_function(source, node) for node in descendants(source.root, "function_definition"))
     return tuple(each for each in made if each is not None)

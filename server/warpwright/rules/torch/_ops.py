@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from warpwright.cuda.extension.entries import Registration
-from warpwright.cuda.extension.unit import Bound, Unit
+from warpwright.cuda.extension.unit import Bound, Function, Unit
 
 COMPOSITE = {"CompositeImplicitAutograd", "CatchAll"}
+_LIKE = re.compile(r"\b(\w+)\s*=\s*(?:torch|at)::(?:empty|zeros)_like\(\s*(\w+)\s*\)\s*;")
 OF_BACKWARD = re.compile(r"backward|bwd|_grad|grad_", re.IGNORECASE)
 
 
@@ -25,6 +26,14 @@ def implementations(unit: Unit, operator: Registration) -> list[Bound]:
 
 def called(operator: Registration) -> str:
     return f"{operator.space}::{operator.name}" if operator.space else operator.name
+
+
+def gives_like(function: Function) -> str:
+    """The parameter that the function's only result is like, by `empty_like` or `zeros_like`; "" for none."""
+    made = dict(_LIKE.findall(function.code))
+    given = {made.get(each, "") for each in re.findall(r"\breturn\s+([^;]*?)\s*;", function.code)}
+    (like,) = given if len(given) == 1 else ("",)
+    return like if like in dict(function.parameters) else ""
 
 
 def tensors_in(operator: Registration) -> bool:

@@ -6,34 +6,21 @@ import ast
 import re
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.script import Function, Script, string_of
+from warpwright.cuda.extension.script import Function, Script
 from warpwright.cuda.extension.unit import Unit
 
 _TORCHS_OWN = frozenset(
     {"aten", "prims", "prim", "c10d", "c10d_functional", "_c10d_functional", "inductor", "quantized"}
 )
-_BUILDERS = ("CUDAExtension", "CppExtension")
 _LOADERS = ("load", "load_inline")
 _LOADED = "torch.utils.cpp_extension."
 _NATIVE = re.compile(r"_C|\w+_(?:cuda|ext|cpp|C|kernels?)")
 _SAYS = re.compile(r"warn|log|print|raise|error|exception|critical", re.IGNORECASE)
 
 
-def modules(unit: Unit) -> set[str]:
-    """The last parts of the names of the modules that a PYBIND11_MODULE of the unit is built as."""
-    found = set()
-    for script in unit.scripts:
-        for call in script.calls():
-            name = script.dotted(call.func).rpartition(".")[2]
-            if name in (*_BUILDERS, *_LOADERS):
-                given = next((k.value for k in call.keywords if k.arg == "name"), call.args[0] if call.args else None)
-                found.add(string_of(given).rpartition(".")[2])
-    return found - {""}
-
-
 def module_names(unit: Unit, script: Script) -> set[str]:
     """The names by which a script knows such a module: imported, or what `load` gave."""
-    built = modules(unit)
+    built = unit.modules
     may_guess = not built and any(each.is_pybind for each in unit.registrations)
     found = set()
     for node in ast.walk(script.tree):

@@ -26,7 +26,8 @@ _LOOKS = {aspect: re.compile(pattern) for aspect, pattern in ASPECTS.items()}
 _CHECKS = re.compile(r"check|assert|verify|validate|expect|require|enforce", re.IGNORECASE)
 _CONTIGUOUS = r"\b(\w+)\s*=\s*(?:{0})\s*(?:\.\s*\w+\([^()]*\)\s*)*\.\s*contiguous\("
 _SAME = r"\b(\w+)\s*=\s*(?:{0})\s*(?:;|\.\s*(?:detach|view|reshape|flatten)\()"
-_LIKE = r"\b(\w+)\s*=\s*(?:torch|at)::\w+\((?:[^;]*\b(?:{0})\s*\.\s*options\(\)|\s*(?:{0})\b)[^;]*;"
+_LIKE = r"\b(\w+)\s*=\s*(?:torch|at)::(?:\w+\([^;]*\b(?:{0})\s*\.\s*options\(\)|\w+_like\(\s*(?:{0})\b)[^;]*;"
+_ASSIGNED = r"\b{0}\s*=(?!=)"
 _MOST_CALLS = 16
 
 
@@ -150,12 +151,13 @@ def dispatches(function: Function) -> Iterator[Dispatch]:
 
 def same_type(function: Function, tensor: str) -> set[str]:
     """The tensor and the names of the function that are known to hold the type of its elements: copies, and what is
-    made like it without a type of its own."""
+    made like it without a type of its own, where nothing else is put into them."""
     found = {tensor}
     for _ in range(4):
         names = "|".join(map(re.escape, sorted(found)))
         for pattern in (_CONTIGUOUS, _SAME, _LIKE):
             for match in re.finditer(pattern.format(names), function.code):
-                if not re.search(r"\b(?:dtype|toType|to)\(|\bk[A-Z]\w+", match[0]):
+                is_only = len(re.findall(_ASSIGNED.format(re.escape(match[1])), function.code)) == 1
+                if is_only and not re.search(r"\b(?:dtype|toType|to)\(|\bk[A-Z]\w+", match[0]):
                     found.add(match[1])
     return found

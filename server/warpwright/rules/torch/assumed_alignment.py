@@ -36,8 +36,9 @@ void launch_negate(torch::Tensor x) {
 
 ## Limits
 
-- Casts in host code of `data_ptr` to the vector types of CUDA; any mention of `uintptr_t` or of alignment in the
-  function counts as a check. The fix checks the address; a scalar path for others is yours to write.
+- Casts in host code of `data_ptr` to the vector types of CUDA, and to structs that are declared with `alignas` or
+  `__align__`; any mention of `uintptr_t` or of alignment in the function counts as a check. The fix checks the
+  address; a scalar path for others is yours to write.
 """
 
 from __future__ import annotations
@@ -55,21 +56,27 @@ from warpwright.syntax.source import Span
 severity = Severity.WARNING
 
 _WIDE = r"(?:u?(?:int|long|longlong|short|char)|float|double|half|__half|__nv_bfloat16)[2348]|__nv_bfloat162|__half2"
-_CAST = re.compile(
-    rf"(?:reinterpret_cast<\s*(?:const\s+)?(?P<a>{_WIDE})\s*(?:const\s*)?\*\s*>\s*\(|"
-    rf"\(\s*(?:const\s+)?(?P<b>{_WIDE})\s*(?:const\s*)?\*\s*\)\s*)(?P<x>\w+)(?P<own>\s*\.\s*\w*data_ptr\b)?"
+_STRUCT = re.compile(r"\b(?:struct|union)\s+(?:alignas|__align__)\s*\((?:[^(){};]|\([^()]*\))*\)\s*(\w+)")
+_OF_TORCH = "aligned_vector"
+_CAST = (
+    r"(?:reinterpret_cast<\s*(?:const\s+)?(?P<a>{0})\s*(?:const\s*)?\*\s*>\s*\(|"
+    r"\(\s*(?:const\s+)?(?P<b>{0})\s*(?:const\s*)?\*\s*\)\s*)(?P<x>\w+)(?P<own>\s*\.\s*\w*data_ptr\b)?"
 )
-_HOLDS = r"\b{0}\s*=\s*[^;]*\bdata_ptr\b"
-_CHECKED = re.compile(r"uintptr_t|align", re.IGNORECASE)
+_HOLDS = r"\b{0}\s*=\s*[^;]*data_ptr\b"
+_CHECKED = re.compile(r"uintptr_t|align(?!as\b|__)", re.IGNORECASE)
 
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
     if not uses_torch(unit.source):
         return
+    structs = {name for each in (*unit.texts, unit.source) for name in _STRUCT.findall(each.code_text())} | {_OF_TORCH}
+    named = "|".join(map(re.escape, sorted(structs)))
+    cast = re.compile(_CAST.format(rf"(?:{_WIDE})|(?:\w+::)*(?:{named})\s*<[^<>;]*>|(?:\w+::)*(?:{named})"))
+    checked = re.compile(rf"\b(?:{named})\b")
     for function in unit.here:
-        if _CHECKED.search(function.code):
+        if _CHECKED.search(checked.sub("", function.code)):
             continue
-        for span, match in function.found(_CAST):
+        for span, match in function.found(cast):
             wide, name = match["a"] or match["b"], match["x"]
             if match["own"] or re.search(_HOLDS.format(name), function.code):
                 yield Finding(
@@ -94,11 +101,11 @@ def _cure(function: Function, span: Span, name: str, wide: str, is_tensor: bool)
     if statement is None:
         return None
     plain = wide.removeprefix("__nv_").removeprefix("__").removeprefix("u")
-    size = _BYTES.get(plain[:-1], 4) * int(plain[-1])
+    built_in = re.fullmatch(_WIDE, wide) is not None
+    size = str(_BYTES.get(plain[:-1], 4) * int(plain[-1])) if built_in else f"alignof({wide})"
     typed = re.match(r"\s*<[^<>()]*>", span.source.code_text(span.end, statement.end_byte))
     pointer = f"{name}.data_ptr{typed[0].strip() if typed else ''}()" if is_tensor else name
-    text = (
-        f'TORCH_CHECK(reinterpret_cast<uintptr_t>({pointer}) % {size} == 0, "{name} must be aligned to {size} bytes");'
-    )
+    said = f'"{name} must be aligned to {size} bytes"' if built_in else f'"{name} must be aligned for {wide}"'
+    text = f"TORCH_CHECK((reinterpret_cast<uintptr_t>({pointer}) % {size} == 0), {said});"
     put = line_before(function.source, statement, text)
     return cure("Check the address", include(span.source, "cstdint"), put) if put is not None else None

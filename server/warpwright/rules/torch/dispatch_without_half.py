@@ -50,19 +50,25 @@ void launch_negate(torch::Tensor x) {
 
 ## Limits
 
-- The macros of ATen/Dispatch.h over floating types. Whether the kernel is right in half, such as a long sum, is not
-  looked at; where it has atomics, which half needs other code for, there is no fix to press.
+- The macros of ATen/Dispatch.h over floating types, and a `switch` of the extension's own. Whether the kernel is right
+  in half, such as a long sum, is not looked at; where it has atomics, which half needs other code for, there is no fix
+  to press.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from warpwright.cuda.extension.unit import Unit
+from tree_sitter import Node
+
+from warpwright.cuda.extension.unit import Function, Unit
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure
 from warpwright.rules.torch._tensors import Dispatch, dispatches
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import decoded
+from warpwright.syntax.nodes import descendants
 
 severity = Severity.INFORMATION
 
@@ -92,6 +98,59 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     kernel=function.name,
                     cure=_cure(unit, each, left_out),
                 )
+        yield from _switches(unit, function)
+
+
+def _switches(unit: Unit, function: Function) -> Iterator[Finding]:
+    for node in descendants(function.node, "switch_statement"):
+        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+        on = re.fullmatch(
+            r"\(\s*(\w+)\s*\.\s*(?:scalar_type|dtype)\(\)\s*\)", function.source.node_code(condition or node)
+        )
+        if on is None or body is None:
+            continue
+        cases = {
+            _CASE_TYPES[named[1]]: case
+            for case in body.named_children
+            if (value := case.child_by_field_name("value")) is not None
+            and (named := re.search(r"(?:ScalarType::|\bk)(\w+)$", function.source.node_code(value)))
+            and named[1] in _CASE_TYPES
+        }
+        left_out = [kind for kind in ("Half", "BFloat16") if kind not in cases]
+        if "Float" in cases and left_out:
+            yield Finding(
+                span=function.source.span(condition or node),
+                message=(
+                    f"the `switch` over the type of `{on[1]}` leaves out {' and '.join(left_out)}\n"
+                    "Add their cases, with at::Half and at::BFloat16 as the types of the elements."
+                ),
+                evidence={"tensor": on[1], "left_out": left_out},
+                kernel=function.name,
+                cure=_cases(unit, function, cases["Float"], left_out),
+            )
+
+
+_CASE_TYPES = {
+    "Float": "Float", "Float32": "Float", "Half": "Half", "Float16": "Half", "BFloat16": "BFloat16",
+}  # fmt: skip
+
+
+def _cases(unit: Unit, function: Function, case: Node, left_out: Sequence[str]) -> Cure | None:
+    """The case of float again for the other types, where it names float as an argument of templates alone."""
+    text = decoded(function.source.data[case.start_byte : case.end_byte])
+    value = case.child_by_field_name("value")
+    if value is None or "break" not in text or any("atomic" in each.code for each in unit.reached(function)):
+        return None
+    label = decoded(function.source.data[value.start_byte : value.end_byte])
+    behind = text.partition(label)[2]
+    if len(re.findall(r"<\s*float\b", behind)) != len(re.findall(r"\bfloat\b", behind)) or "float" not in behind:
+        return None
+    indent = function.source.line_indent(case.start_byte)
+    added = [
+        f"\n{indent}" + text.replace(label, re.sub(r"Float(?:32)?$", kind, label)).replace("<float", f"<at::{kind}")
+        for kind in left_out
+    ]
+    return cure("Add the cases of half and bfloat16", TextEdit(case.end_byte, case.end_byte, "".join(added)))
 
 
 _TWO = {

@@ -53,18 +53,22 @@ TORCH_LIBRARY_IMPL(ours, Autocast, m) { m.impl("scale", &scale_autocast); }
 ## Limits
 
 - Of operators of a TORCH_LIBRARY that take the pointers of their tensors as float. A `custom_fwd` in the package
-  counts as a registration for all.
-  There is no fix to press.
+  counts as a registration for all. The fix is offered where an implementation stands in the file of the schema; with
+  others, or with torch's stable ABI, register it from Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.unit import Unit
-from warpwright.rules.base import Finding, Severity
+from warpwright.cuda.extension.entries import Registration
+from warpwright.cuda.extension.unit import Unit, is_of_stable_abi
+from warpwright.rules.base import Cure, Finding, Severity
+from warpwright.rules.cures import cure, free_name, include
 from warpwright.rules.torch._ops import OF_BACKWARD, called, defined, gives_tensor, implementations
 from warpwright.rules.torch._tensors import dispatches, flow, launches_below
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import enclosing, function_declarator
 
 severity = Severity.HINT
 
@@ -93,5 +97,40 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     ),
                     evidence={"operator": called(each), "types": sorted(types)},
                     kernel=each.name,
+                    cure=_cure(unit, each),
                 )
                 break
+
+
+def _cure(unit: Unit, operator: Registration) -> Cure | None:
+    """The operator again, below autocast, with its tensors cast, in the signature of an implementation of this file."""
+    here = [each.function for each in implementations(unit, operator) if each.function.source is operator.source]
+    if not here or is_of_stable_abi(operator.source) or here[0].node.type == "lambda_expression":
+        return None
+    function, source = here[0], operator.source
+    declarator, kind = function_declarator(function.node), function.node.child_by_field_name("type")
+    listed = declarator.child_by_field_name("parameters") if declarator is not None else None
+    if listed is None or kind is None or not all(name for name, _ in function.parameters):
+        return None
+    name = free_name(source.text(), f"{operator.name}_autocast", f"{operator.name}_below_autocast")
+    given = ", ".join(
+        f"at::autocast::cached_cast(at::kFloat, {each})" if each in function.tensors else each
+        for each, _ in function.parameters
+    )
+    block = enclosing(operator.at, "function_definition")
+    text = (
+        f"\n\n{source.node_code(kind)} {name}{source.node_code(listed)} {{\n"
+        "  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::Autocast);\n"
+        f'  static const auto below = c10::Dispatcher::singleton().findSchemaOrThrow("{called(operator)}", '
+        f'"{operator.overload}").typed<decltype({function.name})>();\n'
+        f"  return below.call({given});\n}}\n\n"
+        f'TORCH_LIBRARY_IMPL({operator.space}, Autocast, m) {{ m.impl("{operator.text.partition("(")[0]}", &{name}); }}'
+    )
+    if block is None:
+        return None
+    return cure(
+        "Cast its tensors under autocast",
+        include(source, "ATen/autocast_mode.h"),
+        include(source, "ATen/core/dispatch/Dispatcher.h"),
+        TextEdit(block.end_byte, block.end_byte, text),
+    )

@@ -62,7 +62,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.unit import Function, Unit
+from warpwright.cuda.extension.unit import Function, Unit, is_of_stable_abi
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure, free_name, include, top_of
 from warpwright.rules.torch._tensors import launches_below
@@ -85,7 +85,7 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
             span=function.name_span,
             message=(
                 f"`{name}` launches on the current GPU, not on that of its tensors\n"
-                f"Add `const c10::cuda::CUDAGuard guard({function.tensors[0]}.device());` at the top."
+                f"Add `{_guard(function, 'guard')}` at the top."
             ),
             evidence={"function": function.name, "tensors": list(function.tensors)},
             kernel=name,
@@ -94,9 +94,16 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
 
 
 def _cure(function: Function) -> Cure | None:
-    tensor = function.tensors[0]
-    guard = free_name(function.code, "guard", "device_guard")
-    line = f"const c10::cuda::CUDAGuard {guard}({tensor}.device());"
+    line = _guard(function, free_name(function.code, "guard", "device_guard"))
     put = top_of(function.source, function.node, line)
-    header = include(function.source, "c10/cuda/CUDAGuard.h", "ATen/cuda/CUDAGuard.h")
-    return cure(f"Guard the GPU of {tensor}", header, put) if put is not None else None
+    is_stable = is_of_stable_abi(function.source)
+    headers = ("torch/csrc/stable/accelerator.h",) if is_stable else ("c10/cuda/CUDAGuard.h", "ATen/cuda/CUDAGuard.h")
+    title = f"Guard the GPU of {function.tensors[0]}"
+    return cure(title, include(function.source, *headers), put) if put is not None else None
+
+
+def _guard(function: Function, name: str) -> str:
+    tensor = function.tensors[0]
+    if is_of_stable_abi(function.source):
+        return f"const torch::stable::accelerator::DeviceGuard {name}({tensor}.get_device_index());"
+    return f"const c10::cuda::CUDAGuard {name}({tensor}.device());"

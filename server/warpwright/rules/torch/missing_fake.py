@@ -35,7 +35,7 @@ TORCH_LIBRARY_IMPL(ours, Meta, m) { m.impl("scale", &scale_meta); }
 ## Limits
 
 - One that gives nothing needs none. A warning where the package uses torch.compile or torch.export. Registrations are
-  looked for in the C++ and Python of the package, for `torch.library.custom_op` in the same file.
+  looked for in the C++ and Python of the package; one for a name that a script computes counts for all.
   What is written is that of an operator that gives a tensor made by `empty_like` or `zeros_like`.
   There is no fix to press for others: it would be a guess.
 """
@@ -43,7 +43,6 @@ TORCH_LIBRARY_IMPL(ours, Meta, m) { m.impl("scale", &scale_meta); }
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from warpwright.cuda.extension.entries import Registration
@@ -52,7 +51,7 @@ from warpwright.cuda.extension.script import Script, string_of
 from warpwright.cuda.extension.unit import Unit
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import at_end, cure, free_name
-from warpwright.rules.torch._ops import COMPOSITE, called, defined, implementations
+from warpwright.rules.torch._ops import COMPOSITE, called, defined, gives_like, implementations
 from warpwright.rules.torch._scripts import uses_compile
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import function_declarator
@@ -74,11 +73,18 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 ):
                     continue
                 name = string_of(decorator.args[0] if decorator.args else None)
-                registered = {what for what, op, _ in unit.script.registered if op == name}
+                space, _, last = name.partition("::")
+                registered = unit.registered(space, last)
                 none = isinstance(function.returns, ast.Constant) and function.returns.value is None
                 if name and not none and not registered & _FAKE:
                     made = _python_cure(unit.script, function, name)
                     yield _finding(unit.script.span(decorator), name, grave, made)
+        for what, op, call in unit.script.registered:
+            space, _, name = op.partition("::")
+            schema = next((text for each in call.args if "->" in (text := string_of(each))), "")
+            gives = schema.rpartition("->")[2].strip()
+            if what == "define" and "Tensor" in gives and not unit.registered(space, name.partition(".")[0]) & _FAKE:
+                yield _finding(unit.script.span(call), op, grave, None)
         return
     for each in defined(unit):
         if each.returns != "()" and not unit.registered(each.space, each.name) & _FAKE:
@@ -99,7 +105,6 @@ def _finding(span: Span, name: str, grave: Severity | None, made: Cure | None) -
     )
 
 
-_LIKE = re.compile(r"\b(\w+)\s*=\s*(?:torch|at)::(?:empty|zeros)_like\(\s*(\w+)\s*\)\s*;")
 _TITLE = "Write its fake implementation"
 
 
@@ -108,13 +113,10 @@ def _cure(unit: Unit, operator: Registration) -> Cure | None:
     bound = next((each for each in implementations(unit, operator) if each.function.source is unit.source), None)
     if bound is None or operator.returns != "Tensor" or not operator.space:
         return None
-    function = bound.function
-    made = dict(_LIKE.findall(function.code))
-    given = {made.get(each, "") for each in re.findall(r"\breturn\s+([^;]*?)\s*;", function.code)}
+    function, like = bound.function, gives_like(bound.function)
     declarator = function_declarator(function.node)
     parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
-    (like,) = given if len(given) == 1 else ("",)
-    if parameters is None or like not in dict(function.parameters):
+    if parameters is None or not like:
         return None
     name = free_name(function.source.text(), f"{function.name}_fake", f"{function.name}_without_data")
     return cure(

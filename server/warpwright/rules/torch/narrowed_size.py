@@ -31,8 +31,8 @@ int elements(torch::Tensor x) {
 
 ## Limits
 
-- Of `numel()`, and of products of sizes; one `size(d)` is taken to fit. Any mention of INT_MAX or `numeric_limits` in
-  the function counts as a check.
+- Of `numel()`, and of products of sizes, also where they are handed to an int of a kernel, or stored in one of a
+  struct; one `size(d)` is taken to fit. Any mention of INT_MAX or `numeric_limits` in the function counts as a check.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from warpwright.cuda.extension.unit import Function, Unit, uses_torch
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure, include, line_before
 from warpwright.rules.host._statements import statement_of
-from warpwright.syntax.nodes import node_at
+from warpwright.syntax.nodes import descendants, node_at, uncommented
 from warpwright.syntax.source import Span
 
 severity = Severity.INFORMATION
@@ -53,20 +53,24 @@ _INT = r"(?:const\s+)?(?:unsigned\s+int|unsigned|int|int32_t|uint32_t)"
 _SIZE = r"\w+\s*\.\s*size\(\s*-?\w+\s*\)"
 _WIDE = rf"(?:\w+\s*\.\s*numel\(\)|{_SIZE}\s*\*\s*{_SIZE})"
 _NARROWED = re.compile(
-    rf"\b{_INT}\s+(?P<name>\w+)\s*=\s*(?P<a>{_WIDE})|static_cast<\s*{_INT}\s*>\s*\(\s*(?P<b>{_WIDE})|"
+    rf"\b{_INT}\s+(?P<name>\w+)\s*=\s*(?P<a>{_WIDE})(?!\s*[?<>=%!&|])|static_cast<\s*{_INT}\s*>\s*\(\s*(?P<b>{_WIDE})|"
     rf"\(\s*{_INT}\s*\)\s*(?P<c>{_WIDE})"
 )
+_STORED = re.compile(rf"\b\w+\s*(?:\.|->)\s*(?P<member>\w+)\s*=\s*(?P<size>{_WIDE})(?!\s*[?<>=%!&|])")
 _CHECKED = re.compile(r"INT_MAX|INT32_MAX|numeric_limits|canUse32BitIndexMath|2147483647")
 
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
     if not uses_torch(unit.source):
         return
+    members = _narrow_members(unit)
     for function in unit.here:
         if _CHECKED.search(function.code):
             continue
-        for span, match in function.found(_NARROWED):
-            size = " ".join((match["a"] or match["b"] or match["c"]).split())
+        found = [(span, match["a"] or match["b"] or match["c"]) for span, match in function.found(_NARROWED)]
+        found += [(span, match["size"]) for span, match in function.found(_STORED) if match["member"] in members]
+        for span, text in (*found, *_handed(unit, function)):
+            size = " ".join(text.split())
             yield Finding(
                 span=span,
                 message=(
@@ -77,6 +81,29 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 kernel=function.name,
                 cure=_cure(function, span, size),
             )
+
+
+def _narrow_members(unit: Unit) -> set[str]:
+    """The members of structs that are 32 bits wide wherever a struct of the package has one of the name."""
+    widths: dict[str, set[bool]] = {}
+    for source in (*unit.extension, unit.source):
+        for node in descendants(source.root, "field_declaration"):
+            kind, name = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+            if kind is not None and name is not None and name.type == "field_identifier":
+                is_narrow = re.fullmatch(_INT, source.plain_text(kind)) is not None
+                widths.setdefault(source.plain_text(name), set()).add(is_narrow)
+    return {name for name, narrow in widths.items() if narrow == {True}}
+
+
+def _handed(unit: Unit, function: Function) -> Iterator[tuple[Span, str]]:
+    """What is handed as it is to a parameter of 32 bits."""
+    for call in function.calls:
+        called = unit.called(call, function.source)
+        for at, given in enumerate(uncommented(call.child_by_field_name("arguments")) if called is not None else ()):
+            text = function.source.node_code(given)
+            kind = called.parameters[at][1] if called is not None and at < len(called.parameters) else ""
+            if re.fullmatch(_WIDE, text) and re.fullmatch(rf"{_INT}(?:\s+const)?", kind):
+                yield function.source.span(given), text
 
 
 def _cure(function: Function, span: Span, size: str) -> Cure | None:

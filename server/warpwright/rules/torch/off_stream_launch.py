@@ -48,7 +48,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.unit import Unit, uses_torch
+from warpwright.cuda.extension.unit import Unit, is_of_stable_abi, uses_torch
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.cures import cure, include, on_stream
 from warpwright.syntax.nodes import launch_configuration, uncommented
@@ -57,12 +57,14 @@ from warpwright.syntax.source import Span
 severity = Severity.INFORMATION
 
 _CURRENT = "at::cuda::getCurrentCUDAStream()"
+_OF_STABLE = "what aoti_torch_get_current_cuda_stream() gives"
 _DEFAULT = ("0", "nullptr", "NULL", "cudaStreamDefault", "cudaStreamLegacy", "cudaStreamPerThread")
 
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
     if not uses_torch(unit.source):
         return
+    is_stable = is_of_stable_abi(unit.source)
     for function in unit.here:
         for call in function.launches:
             configuration = launch_configuration(call)
@@ -74,11 +76,13 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 span=Span(function.source, call.start_byte, configuration.end_byte),
                 message=(
                     f"`{kernel}` is launched on the default stream, not on torch's current stream\n"
-                    "Pass at::cuda::getCurrentCUDAStream() as the fourth launch argument."
+                    f"Pass {_OF_STABLE if is_stable else _CURRENT} as the fourth launch argument."
                 ),
                 evidence={"kernel": kernel, "function": function.name},
                 kernel=kernel,
-                cure=cure(
+                cure=None
+                if is_stable
+                else cure(
                     "Launch on torch's current stream",
                     include(function.source, "ATen/cuda/CUDAContext.h", "c10/cuda/CUDAStream.h"),
                     on_stream(uncommented(configuration), _CURRENT),

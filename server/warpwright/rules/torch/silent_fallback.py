@@ -32,9 +32,10 @@ def normalize(x):
 
 ## Limits
 
-- An `except` of everything or of RuntimeError around a call of the extension is a warning. A test that returns
+- An `except` of everything or of RuntimeError, or a `contextlib.suppress` of it, around a call of the extension is a
+  warning. A test that returns
   without it, and an import that fails without a word, are information: they may be meant. A wrapper that warns, logs
-  or raises in that branch is left alone. The fix warns there.
+  or raises in that branch, or asks for empty tensors, is left alone. The fix warns there.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ _PROPERTY = re.compile(
     r"is_available\(\)|\b_?(?:has|have|use)_\w+|\w+_available\b",
     re.IGNORECASE,
 )
+_EMPTY = re.compile(r"\b(?:numel\(\)|shape\[-?\d\]|size\(-?\d\)) (?:==|<=|<) [01]\b|\blen\(\w+\) == 0\b")
 _TORCH = re.compile(r"\btorch\.|\bF\.|\bnn\.|@|\.(?:sum|mean|softmax|relu|matmul|mul|add|norm|sigmoid|exp|view|to)\(")
 
 
@@ -69,6 +71,8 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
     for node in ast.walk(script.tree):
         if isinstance(node, ast.Try):
             yield from _handlers(unit, script, node)
+        elif isinstance(node, ast.With):
+            yield from _suppressed(unit, script, node)
     for function in script.functions:
         if any(native_names(unit, script, each) for each in function.body):
             yield from _tests(unit, script, function)
@@ -102,6 +106,20 @@ def _handlers(unit: Unit, script: Script, node: ast.Try) -> Iterator[Finding]:
             yield _finding(span, what, advice, imported[0], Severity.INFORMATION, said)
 
 
+def _suppressed(unit: Unit, script: Script, node: ast.With) -> Iterator[Finding]:
+    called = native_names(unit, script, ast.Module(node.body, []))
+    for item in node.items if called else ():
+        by = item.context_expr
+        if isinstance(by, ast.Call) and script.dotted(by.func) == "contextlib.suppress":
+            kinds = {ast.unparse(each).rpartition(".")[2] for each in by.args}
+            behind = next((_behind(each, node) for each in script.functions if _behind(each, node)), [])
+            if kinds & set(_BROAD) and not says_so(behind[:1]):
+                returns = isinstance(node.body[-1], ast.Return) and behind
+                what = f"`{called[0]}` falls back silently: `suppress({', '.join(sorted(kinds))})` swallows its errors"
+                said = _warned_in(script, behind, node.lineno, called[0]) if returns else None
+                yield _finding(script.span(by), what, "Let the error out, or warn behind it.", called[0], made=said)
+
+
 def _kinds(handler: ast.ExceptHandler) -> set[str]:
     if handler.type is None:
         return set()
@@ -124,7 +142,9 @@ def _tests(unit: Unit, script: Script, function: Function) -> Iterator[Finding]:
             other = node.orelse if sides[0] else node.body
             if bool(sides[0]) != bool(sides[1]) and _is_torch(other, function) and _is_property(node.test, function):
                 yield _tested(script, node.test, (sides[0] or sides[1])[0])
-        elif isinstance(node, ast.If) and _is_property(node.test, function):
+        elif (
+            isinstance(node, ast.If) and _is_property(node.test, function) and not _EMPTY.search(ast.unparse(node.test))
+        ):
             native = native_names(unit, script, ast.Module(node.body, []))
             rest = native_names(unit, script, ast.Module(node.orelse, []))
             behind = _behind(function, node)
@@ -142,8 +162,8 @@ def _tests(unit: Unit, script: Script, function: Function) -> Iterator[Finding]:
                 yield _tested(script, node.test, name, said)
 
 
-def _behind(function: Function, node: ast.If) -> list[ast.stmt]:
-    """The statements behind an `if` in the list that holds it."""
+def _behind(function: Function, node: ast.stmt) -> list[ast.stmt]:
+    """The statements behind one in the list that holds it."""
     for around in ast.walk(function):
         for body in (getattr(around, "body", None), getattr(around, "orelse", None)):
             if isinstance(body, list) and node in body:

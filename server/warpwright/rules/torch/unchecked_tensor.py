@@ -65,6 +65,7 @@ from collections.abc import Iterator
 from warpwright.cuda.extension.unit import Bound, Unit
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure, top_of
+from warpwright.rules.torch._callers import seen_to
 from warpwright.rules.torch._tensors import flow, launches_below
 
 severity = Severity.WARNING
@@ -79,7 +80,8 @@ _CURES = {
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
     for bound in unit.bound:
-        if launches_below(unit, bound.function):
+        is_here = any(each.source is unit.source for each in unit.reached(bound.function))
+        if is_here and launches_below(unit, bound.function):
             yield from _of(unit, bound)
 
 
@@ -98,6 +100,10 @@ def _of(unit: Unit, bound: Bound) -> Iterator[Finding]:
             wanted.append("size")
         missing = [aspect for aspect in wanted if aspect not in followed.looked_at]
         use = next((each for each in followed.uses if each.span.source is unit.source), None)
+        if missing and use is not None:
+            place = [each for each, _ in bound.function.parameters].index(name)
+            seen = seen_to(unit, bound.registration, place)
+            missing = [aspect for aspect in missing if aspect not in seen]
         if not missing or use is None:
             continue
         yield Finding(

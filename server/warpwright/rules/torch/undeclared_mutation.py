@@ -49,17 +49,15 @@ from warpwright.cuda.extension.entries import Registration
 from warpwright.cuda.extension.schema import SchemaError, read_schema
 from warpwright.cuda.extension.script import Function as Script_function
 from warpwright.cuda.extension.script import string_of
-from warpwright.cuda.extension.unit import Function, Unit
+from warpwright.cuda.extension.unit import Unit
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure, replaced
 from warpwright.rules.torch._ops import called, defined, implementations, tensors_in
+from warpwright.rules.torch._writes import HARMLESS, writes
 from warpwright.syntax.encoding import decoded
-from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Span
 
 severity = Severity.WARNING
-
-_HARMLESS = ("requires_grad_", "retain_grad_", "share_memory_", "_")
 
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
@@ -109,40 +107,9 @@ def _cure(unit: Unit, operator: Registration, name: str) -> Cure | None:
 def _is_written(unit: Unit, operator: Registration, place: int) -> bool:
     for bound in implementations(unit, operator):
         named = bound.function.parameters
-        if place < len(named) and _writes(unit, bound.function, named[place][0]):
+        if place < len(named) and writes(unit, bound.function, named[place][0]):
             return True
     return False
-
-
-def _writes(unit: Unit, function: Function, name: str, depth: int = 3) -> bool:
-    """Whether the function writes to a tensor, by itself or by a function or kernel that it hands it to."""
-    if not name or re.search(rf"\b{name}\s*=[^=]", function.code):
-        return False
-    methods = re.findall(rf"\b{name}\s*\.\s*(\w*[a-z0-9]_|mutable_data_ptr)\s*[(<]", function.code)
-    if any(method not in _HARMLESS for method in methods):
-        return True
-    aliases = re.findall(rf"\b(\w+)\s*=\s*(?:[\w:<>*\s]+\()?{name}\s*\.\s*data_ptr\b", function.code)
-    for call in function.calls:
-        called_one = unit.called(call, function.source)
-        if called_one is None or not depth:
-            continue
-        for at, argument in enumerate(uncommented(call.child_by_field_name("arguments"))):
-            text = function.source.node_code(argument)
-            if at >= len(called_one.parameters):
-                break
-            handed = re.search(rf"\b{name}\s*\.\s*data_ptr\b", text) or text in aliases
-            if handed and _stores(called_one, called_one.parameters[at][0]):
-                return True
-            if text == name and _writes(unit, called_one, called_one.parameters[at][0], depth - 1):
-                return True
-    return False
-
-
-def _stores(kernel: Function, pointer: str) -> bool:
-    """Whether a kernel stores to a pointer parameter."""
-    kind = dict(kernel.parameters).get(pointer, "")
-    stores = rf"\b{pointer}\s*\[[^;=]*\]\s*[-+*/]?=[^=]|\*\s*{pointer}\s*=[^=]|\batomic\w+\(\s*&?\s*{pointer}\b"
-    return bool(pointer) and "*" in kind and "const" not in kind and re.search(stores, kernel.code) is not None
 
 
 def _written_in_python(function: Script_function) -> Iterator[tuple[str, ast.expr]]:
@@ -151,7 +118,7 @@ def _written_in_python(function: Script_function) -> Iterator[tuple[str, ast.exp
         written: ast.expr | None = None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             method = node.func.attr
-            is_in_place = method.endswith("_") and not method.startswith("_") and method not in _HARMLESS
+            is_in_place = method.endswith("_") and not method.startswith("_") and method not in HARMLESS
             written = node.func.value if is_in_place else None
         elif isinstance(node, ast.Subscript | ast.keyword):
             is_store = isinstance(node, ast.keyword) and node.arg == "out"

@@ -32,16 +32,18 @@ TORCH_LIBRARY_IMPL(ours, Meta, m) { m.impl("scale", &scale); }
 
 ## Limits
 
-- In Python, `torch.ops.ours.name` and torch.library's registrations of `"ours::name"`, where the package has a
-  TORCH_LIBRARY of that namespace, and functions of a module that setup.py or `load` builds from its only
-  PYBIND11_MODULE. Where no registered name is like it, there is no fix to press.
+- In Python, `torch.ops.ours.name`, its overloads, and torch.library's registrations of `"ours::name"`, where the
+  package has a TORCH_LIBRARY of that namespace, and functions of a module that setup.py or `load` builds from its
+  only PYBIND11_MODULE. Where no registered name is like it, there is no fix to press.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 
+from warpwright.cuda.extension.script import string_of
 from warpwright.cuda.extension.unit import Unit
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.cures import cure, renamed
@@ -50,18 +52,22 @@ from warpwright.syntax.source import Span
 
 severity = Severity.ERROR
 
+_LITERAL = re.compile(r"\"(\w+)\"")
+"""Classes, enumerations and attributes of a module are bound by their names, too."""
+_OF_PACKET = ("op", "overloads", "schemas")
 _DEFINE = ("define", "custom_op", "triton_op", "def")
 
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
     known = {(each.space, each.name) for each in unit.registrations if each.method == "def" and not each.is_pybind}
     spaces = {space for space, _ in known}
-    known |= {
+    defined = {
         (op.partition("::")[0], op.partition("::")[2].partition(".")[0])
         for each in unit.scripts
         for what, op, _ in each.registered
         if what in _DEFINE
     }
+    known |= defined
     for impl in unit.registrations:
         if impl.method == "impl" and impl.source is unit.source and impl.space in spaces:
             yield from _unless_known(impl.source.span(impl.at), impl.space, impl.name, known)
@@ -71,12 +77,24 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
     for space, name, at in script.ops:
         if space in spaces:
             yield from _unless_known(script.span(at), space, name, known)
+    overloads: dict[tuple[str, str], set[str]] = {}
+    for each in unit.registrations:
+        if each.method == "def" and not each.is_pybind:
+            overloads.setdefault((each.space, each.name), set()).add(each.overload or "default")
+    for space, name, overload, at in script.overloads:
+        listed = overloads.get((space, name), set())
+        if listed and (space, name) not in defined and not overload.startswith("_") and overload not in _OF_PACKET:
+            yield from _unless_known(
+                script.span(at), f"{space}::{name}", overload, ((f"{space}::{name}", each) for each in listed)
+            )
     for _, op, call in script.registered:
         space, _, name = op.partition("::")
-        if space in spaces and call.args:
-            yield from _unless_known(script.span(call.args[0]), space, name.partition(".")[0], known)
+        at_name = next((each for each in call.args[:2] if string_of(each)), None)
+        if space in spaces and at_name is not None:
+            yield from _unless_known(script.span(at_name), space, name.partition(".")[0], known)
     modules = {each.source.path for each in unit.registrations if each.is_pybind}
     bound = {("", each.name) for each in unit.registrations if each.is_pybind}
+    bound |= {("", name) for each in unit.extension if each.path in modules for name in _LITERAL.findall(each.text())}
     if len(modules) == 1:
         for name, at in module_calls(unit, script):
             yield from _unless_known(script.span(at), "", name, bound)
@@ -87,7 +105,7 @@ def _unless_known(span: Span, space: str, name: str, known: Iterable[tuple[str, 
     if name in names:
         return
     near = difflib.get_close_matches(name, names, n=1)
-    said = f"{space}::{name}" if space else name
+    said = f"{space}{'.' if '::' in space else '::'}{name}" if space else name
     yield Finding(
         span=span,
         message=(
