@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from warpwright.verify.torch_check import CHECKS
 torch = pytest.importorskip("torch")
 
 from warpwright_harness.pytest_plugin import assert_runs  # noqa: E402
-from warpwright_harness.torch_check import checks, subject, target, variants  # noqa: E402
+from warpwright_harness.torch_check import cause, checks, subject, target, variants  # noqa: E402
 from warpwright_harness.torch_check.seen import Seen  # noqa: E402
 
 OPERATORS = str(Path(__file__).with_name("torch_ops.py"))
@@ -98,6 +99,23 @@ def test_bad_input_is_one_sentence(operator: str, text: str, said: str, tmp_path
         target.subject_of(request)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_what_collects_garbage_is_no_part_of_a_path() -> None:
+    def heard(_phase: str, _about: dict[str, int]) -> None:
+        heard_of.append(1)
+
+    heard_of: list[int] = []
+    before = gc.get_threshold()
+    gc.callbacks.append(heard)
+    gc.set_threshold(1)
+    try:
+        path = cause.path_of(lambda: [[] for _ in range(1000)])
+        assert gc.isenabled()
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(heard)
+    assert len({line for _, line in path.lines}) == 1
 
 
 def test_a_kernel_is_asserted_to_run(names: dict[str, Any]) -> None:

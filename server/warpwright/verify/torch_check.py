@@ -183,5 +183,11 @@ def _unanswered(at: str, finished: Finished, asked: Asked) -> str:
     if "No module named 'torch'" in finished.output:
         return f"{harness_python()} has no torch: install it there, or name another Python in WARPWRIGHT_GPU_PYTHON."
     _, said = _ended(finished, asked.seconds if at == "eager" else START_SECONDS)
-    what = {"import": f"Importing {asked.module}", "eager": f"The plain call of {asked.operator}"}.get(at, "It")
-    return f"{what} {said}."
+    is_late = said.startswith("did not end")
+    if at == "import":
+        late = "Build its extension first, by importing it once in Python, and keep long work out of its top level."
+        return f"Importing {asked.module} {said}. {late if is_late else 'Import it in Python to see why.'}"
+    if at == "eager":
+        late = "Give it more time (--timeout) or smaller arguments (--input)."
+        return f"The plain call of {asked.operator} {said}. {late if is_late else 'Call it in Python to see why.'}"
+    return f"The process of the checks {said} before it began."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,4 +81,5 @@ def markdown(report: TorchCheck) -> str:
 
 
 def _sentence(said: str) -> str:
-    return "" if not said else f"{said[0].upper()}{said[1:]}{'' if said.endswith('.') else '.'}"
+    is_word = re.match(r"[a-z]+(?:\s|$)", said) is not None
+    return "" if not said else f"{said[0].upper() if is_word else said[0]}{said[1:]}{'' if said.endswith('.') else '.'}"

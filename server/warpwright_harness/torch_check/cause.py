@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
 import sys
 from collections.abc import Callable
@@ -26,9 +27,10 @@ class PythonPath:
 
 
 def path_of(call: Callable[[], Any]) -> PythonPath:
-    """The path of one call, whatever becomes of it."""
+    """The path of one call, whatever becomes of it. Collections of garbage wait, as what they call is no part of it."""
     path = PythonPath()
-    before = sys.gettrace()
+    before, collects = sys.gettrace(), gc.isenabled()
+    gc.disable()
     sys.settrace(_tracer(path))
     try:
         call()
@@ -36,6 +38,8 @@ def path_of(call: Callable[[], Any]) -> PythonPath:
         path.raised.append(("", 0, type(error).__name__))
     finally:
         sys.settrace(before)
+        if collects:
+            gc.enable()
     return path
 
 

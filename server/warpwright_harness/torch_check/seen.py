@@ -39,6 +39,8 @@ _MOVES = frozenset(
     )
 )  # fmt: skip
 """Operators of aten that compute nothing."""
+_AROUND = ("FSDP", "DistributedDataParallel", "Torch-Compiled Region", "autograd::")
+"""What stands around operators in a profile and computes nothing itself."""
 _LIBRARIES = re.compile(
     r"^(Memcpy|Memset|triton_|ampere_|hopper_|sm\d+_|volta_|turing_|nvjet|cudnn|cask_|nccl|cutlass|gemm|gemv|splitK"
     r"|cublas|at::|at_cuda_detail|cub::|thrust::|c10::|pytorch_flash|std::enable_if|internal::gemv)"
@@ -96,7 +98,8 @@ class Seen:
     @property
     def most(self) -> str:
         """The kernel or operator of torch that took longest."""
-        times = self.kernel_us or self.operator_us
+        computes = {name: us for name, us in self.operator_us.items() if not name.startswith(_AROUND)}
+        times = self.kernel_us or computes or self.operator_us
         return max(times, key=lambda each: times[each], default="")
 
 

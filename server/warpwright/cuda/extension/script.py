@@ -14,6 +14,7 @@ from warpwright.syntax.source import Source, Span
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LIBRARY = "torch.library."
 OPS = "torch.ops."
+BUILDERS = ("CUDAExtension", "CppExtension", "load", "load_inline")
 ANY = "*"
 """The name of an operator that a script computes."""
 
@@ -91,6 +92,17 @@ class Script:
                 if len(parts) in (2, 3) and parts[1] != "__name__":
                     found.append((parts[0], parts[1], parts[2] if len(parts) == 3 else "", node))
         return tuple(sorted(found, key=lambda one: (one[3].lineno, one[3].col_offset)))
+
+    @cached_property
+    def built(self) -> frozenset[str]:
+        """The last parts of the names of the modules that it builds."""
+        found = set()
+        for call in self.calls():
+            if self.dotted(call.func).rpartition(".")[2] in BUILDERS:
+                first = call.args[0] if call.args else None
+                given = next((each.value for each in call.keywords if each.arg == "name"), first)
+                found.add(_string(given).rpartition(".")[2])
+        return frozenset(found - {""})
 
     @cached_property
     def inline(self) -> tuple[Inline, ...]:

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from warpwright.cuda.extension.entries import Registration, inline_registrations, registrations
 from warpwright.cuda.extension.inline import Inline
-from warpwright.cuda.extension.script import ANY, Script, string_of
+from warpwright.cuda.extension.script import ANY, Script
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import (
@@ -30,7 +30,6 @@ _TENSOR = re.compile(r"\b(?:Tensor|TensorBase|Variable)\b")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]*)\)((?:\\\r?\n|[^\n\\]|\\.)*)", re.MULTILINE)
 _MOST_REACHED = 64
 _BUILT = "TORCH_EXTENSION_NAME"
-_BUILDERS = ("CUDAExtension", "CppExtension", "load", "load_inline")
 
 
 @dataclass(frozen=True)
@@ -135,15 +134,7 @@ class Unit:
     @cached_property
     def modules(self) -> frozenset[str]:
         """The last parts of the names of the modules that the package builds."""
-        found = set()
-        for script in self.scripts:
-            for call in script.calls():
-                if script.dotted(call.func).rpartition(".")[2] in _BUILDERS:
-                    given = next(
-                        (k.value for k in call.keywords if k.arg == "name"), call.args[0] if call.args else None
-                    )
-                    found.add(string_of(given).rpartition(".")[2])
-        return frozenset(found - {""})
+        return frozenset(each for script in self.scripts for each in script.built)
 
     @cached_property
     def functions(self) -> dict[str, list[Function]]:
@@ -188,6 +179,9 @@ class Unit:
 
     def reached(self, function: Function) -> tuple[Function, ...]:
         """The function and those of the extension that it calls, itself, through others or through autograd."""
+        known = self._reached.get(function.node.id)
+        if known is not None:
+            return known
         found: dict[int, Function] = {}
         pending = [function]
         while pending and len(found) < _MOST_REACHED:
@@ -197,7 +191,13 @@ class Unit:
                 for call in each.calls:
                     called = self.called(call, each.source)
                     pending += self.applied(call, each.source) if called is None else [called]
-        return tuple(found.values())
+        self._reached[function.node.id] = tuple(found.values())
+        return self._reached[function.node.id]
+
+    @cached_property
+    def _reached(self) -> dict[int, tuple[Function, ...]]:
+        """What was asked for before, by the function's node."""
+        return {}
 
     @cached_property
     def macros(self) -> dict[str, str]:

@@ -13,6 +13,10 @@ from warpwright.syntax.encoding import encoded
 
 _ALL = frozenset({"device", "contiguity", "dtype", "size"})
 _MADE = re.compile(r"(?:torch\.(?:empty|zeros|ones|full|rand|randn|arange|tensor)(?:_like)?|\w+\.new_\w+)\(")
+_MADE_SO = {
+    "contiguity": re.compile(r"\.contiguous\(\)(?:\.(?:view|reshape|flatten|float|half|int|long)\([^()]*\))*$"),
+    "device": re.compile(r"\.cuda\(\w*\)|\.to\([^()]*(?:device|cuda)"),
+}
 _OTHERS_OWN = ("torch", "F", "self", "np", "math")
 _ASKED = {
     "device": r"\b{0}\.(?:is_cuda|device)\b",
@@ -55,11 +59,15 @@ def _of_call(script: Script, call: ast.Call, place: int) -> frozenset[str]:
 
 def _of_value(script: Script, function: Function | None, value: ast.expr, depth: int = 3) -> frozenset[str]:
     text = ast.unparse(value)
-    found = frozenset({"contiguity"}) if text.endswith(".contiguous()") else frozenset[str]()
+    found = frozenset(aspect for aspect, pattern in _MADE_SO.items() if pattern.search(text))
     if _MADE.match(text):
         return _ALL
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Name):
+        found |= _of_value(script, function, value.func.value, depth - 1) - {"dtype", "size"} if depth else frozenset()
     if not isinstance(value, ast.Name) or function is None or not depth:
         return found
+    if _is_gradient(script, function, value.id):
+        found |= {"device", "dtype", "size"}
     asked = frozenset(
         aspect
         for node in ast.walk(function)
@@ -75,7 +83,13 @@ def _of_value(script: Script, function: Function | None, value: ast.expr, depth:
                     given.append(_of_value(script, function, node.value, depth - 1))
                 elif isinstance(target, ast.Tuple) and value.id in (names := [ast.unparse(e) for e in target.elts]):
                     given.append(_saved(script, function, node.value, names.index(value.id), depth))
-    return asked | frozenset[str]().union(*given)
+    return found | asked | frozenset[str]().union(*given)
+
+
+def _is_gradient(script: Script, function: Function, name: str) -> bool:
+    """Whether a name is what autograd hands to a backward: it has checked that it is like the result."""
+    is_one = function.name == "backward" and name in [each.arg for each in function.args.args[1:]]
+    return is_one and any(node is function for owner in script.autograd_functions for node in ast.walk(owner))
 
 
 def _saved(script: Script, function: Function, value: ast.expr, at: int, depth: int) -> frozenset[str]:

@@ -11,7 +11,11 @@ that was to be fast.
 ```cuda
 #include <torch/extension.h>
 
-torch::Tensor scale(torch::Tensor x, double a);
+torch::Tensor scale(torch::Tensor x, double a) {
+  auto y = torch::empty_like(x);
+  launch_scale(y, x, a);
+  return y;
+}
 
 TORCH_LIBRARY(ours, m) { m.def("scale(Tensor x, float a) -> Tensor"); }
 TORCH_LIBRARY_IMPL(ours, CUDA, m) { m.impl("scale", &scale); }
@@ -36,8 +40,8 @@ TORCH_LIBRARY_IMPL(ours, Meta, m) { m.impl("scale", &scale_meta); }
 
 - One that gives nothing needs none. A warning where the package uses torch.compile or torch.export. Registrations are
   looked for in the C++ and Python of the package; one for a name that a script computes counts for all.
-  What is written is that of an operator that gives a tensor made by `empty_like` or `zeros_like`.
-  There is no fix to press for others: it would be a guess.
+  The fix writes that of an operator that gives a tensor made by `empty_like` or `zeros_like`; what shape others give,
+  only you know.
 """
 
 from __future__ import annotations

@@ -39,13 +39,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from warpwright.cuda.extension.unit import Function, Unit, uses_torch
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure, include, line_before
 from warpwright.rules.host._statements import statement_of
 from warpwright.syntax.nodes import descendants, node_at, uncommented
-from warpwright.syntax.source import Span
+from warpwright.syntax.source import Source, Span
 
 severity = Severity.INFORMATION
 
@@ -63,12 +64,13 @@ _CHECKED = re.compile(r"INT_MAX|INT32_MAX|numeric_limits|canUse32BitIndexMath|21
 def check_unit(unit: Unit) -> Iterator[Finding]:
     if not uses_torch(unit.source):
         return
-    members = _narrow_members(unit)
     for function in unit.here:
         if _CHECKED.search(function.code):
             continue
         found = [(span, match["a"] or match["b"] or match["c"]) for span, match in function.found(_NARROWED)]
-        found += [(span, match["size"]) for span, match in function.found(_STORED) if match["member"] in members]
+        for span, match in function.found(_STORED):
+            if _is_narrow(unit, match["member"]):
+                found.append((span, match["size"]))
         for span, text in (*found, *_handed(unit, function)):
             size = " ".join(text.split())
             yield Finding(
@@ -83,16 +85,21 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
             )
 
 
-def _narrow_members(unit: Unit) -> set[str]:
-    """The members of structs that are 32 bits wide wherever a struct of the package has one of the name."""
-    widths: dict[str, set[bool]] = {}
-    for source in (*unit.extension, unit.source):
-        for node in descendants(source.root, "field_declaration"):
-            kind, name = node.child_by_field_name("type"), node.child_by_field_name("declarator")
-            if kind is not None and name is not None and name.type == "field_identifier":
-                is_narrow = re.fullmatch(_INT, source.plain_text(kind)) is not None
-                widths.setdefault(source.plain_text(name), set()).add(is_narrow)
-    return {name for name, narrow in widths.items() if narrow == {True}}
+def _is_narrow(unit: Unit, member: str) -> bool:
+    """Whether a member is 32 bits wide wherever a struct of the package has one of the name."""
+    kinds = {kind for source in {*unit.extension, unit.source} for name, kind in _members(source) if name == member}
+    return bool(kinds) and all(re.fullmatch(_INT, kind) for kind in kinds)
+
+
+@lru_cache(maxsize=256)
+def _members(source: Source) -> tuple[tuple[str, str], ...]:
+    """(name, type) of the members of a file's structs."""
+    found = []
+    for node in descendants(source.root, "field_declaration"):
+        kind, name = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+        if kind is not None and name is not None and name.type == "field_identifier":
+            found.append((source.plain_text(name), source.plain_text(kind)))
+    return tuple(found)
 
 
 def _handed(unit: Unit, function: Function) -> Iterator[tuple[Span, str]]:
