@@ -82,6 +82,14 @@ class Lines:
         return {"files": [file for _, file in files], "threads": [{"thread": thread, **columns}]}
 
 
+def _from_script(error: BaseException, script: str) -> BaseException:
+    """The error with the frames from the script on, without those that run it."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != script:
+        frames = frames.tb_next
+    return error.with_traceback(frames) if frames is not None else error
+
+
 def main() -> int:
     folder, seconds, skip, script = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
     said: dict[str, Any] = {"error": "", "where": "", "time_up": False, "processors": os.cpu_count() or 0}
@@ -127,7 +135,7 @@ def main() -> int:
         status = 1
         said["error"] = f"{type(error).__name__}: {error}"[:500]
         said["where"] = _place(error, lines)
-        traceback.print_exception(error)
+        traceback.print_exception(_from_script(error, script))
     finally:
         sys.settrace(None)
         signal.setitimer(signal.ITIMER_REAL, 0)
