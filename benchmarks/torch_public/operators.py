@@ -23,14 +23,14 @@ ARGUMENTS = {
 
 
 READ = {
-    "mul": "true: no derivative is registered for it, and gradients end there without an error",
-    "add_out": "true: the same; an operator that writes to its argument",
-    "jagged": "true: a number of rows that is computed in Python is kept by the trace",
-    "jagged_product": "true: weights of fewer groups than the offsets name are read past their end",
-    "summed_segments": "true: no derivative is registered for it",
-    "permuted": "true: the length of its result depends on data, and the graph breaks",
+    "mul": "no derivative is registered for it, and gradients end there without an error",
+    "add_out": "the same; an operator that writes to its argument",
+    "jagged": "a number of rows that is computed in Python is kept by the trace, perhaps of the caller here",
+    "jagged_product": "weights of fewer groups than the offsets name are read past their end; they may not be meant to fit",
+    "summed_segments": "no derivative is registered for it",
+    "permuted": "the length of its result depends on data, and the graph breaks",
 }
-"""What was found by reading the code of those that have faults."""
+"""What is held for the cause of those that have faults: of extension-cpp its code shows it, of FBGEMM the messages do."""
 
 
 def positive():
