@@ -10,8 +10,9 @@ One module, past 400 lines, because the reading of a launch, of names and of exp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -139,6 +140,7 @@ class HostReader:
         self.members: dict[str, list[tuple[Source, Node]]] | None = None  # the values of structs' members, by name
         self.disagreed: set[int] = set()  # functions whose callers pass different numbers
         self.allocations: dict[tuple[int, str], Node | None] = {}  # of pointers, by function and name
+        self.member_calls: dict[tuple[int, str], Mapping[str, Node]] = {}  # of structs, the same
         self.caller: dict[int, tuple[Source, Node]] = {}  # of a function, the one that is looked at
         self.fixed: dict[tuple[int, str], Known] = {}  # variables of host loops, by function, in a later iteration
         self.bound: dict[int, list[dict[str, CType | int]]] = {}  # what calls bind, by host template
@@ -489,14 +491,7 @@ class HostReader:
         if argument.type == "call_expression":
             typed = argument.child_by_field_name("function")
         if argument.type == "identifier" and scope.function is not None:
-            name = scope.source.node_code(argument)
-            plain = [
-                declaration
-                for declaration in descendants(scope.function, "declaration", "parameter_declaration")
-                for declarator in declaration.children_by_field_name("declarator")
-                if declared_name(scope.source, declarator) == name
-                and declarator.type in ("identifier", "init_declarator", "reference_declarator")
-            ]
+            plain = _declarations(scope.source, scope.function).get(scope.source.node_code(argument), ())
             typed = plain[0].child_by_field_name("type") if len(plain) == 1 else None
         text = scope.source.node_code(typed) if typed is not None else ""
         if unqualified(text).split("<")[0] not in self.unit.types:
@@ -510,7 +505,10 @@ class HostReader:
             return ()
         found: list[tuple[str, int | None, bool]] = []
         owner = scope.source.node_code(argument)
-        for member, call in member_allocations(self.unit, scope.source, scope.function, owner).items():
+        key = scope.function.id, owner
+        if key not in self.member_calls:
+            self.member_calls[key] = member_allocations(self.unit, scope.source, scope.function, owner)
+        for member, call in self.member_calls[key].items():
             if call.start_byte < launch.start_byte:
                 unfilled = is_unfilled(scope.source, scope.function, f"{owner}.{member}", call, launch)
                 found.append((member, self._bytes_of(scope, call), unfilled))
@@ -1098,6 +1096,17 @@ def _named_functions(value: Node) -> Iterator[Node]:
         for child in value.named_children:
             if child != condition:
                 yield from _named_functions(child)
+
+
+@lru_cache(maxsize=8)
+def _declarations(source: Source, function: Node) -> Mapping[str, Sequence[Node]]:
+    """The declarations of a function's variables that are neither pointers nor arrays, by name."""
+    found: dict[str, list[Node]] = {}
+    for declaration in descendants(function, "declaration", "parameter_declaration"):
+        for declarator in declaration.children_by_field_name("declarator"):
+            if declarator.type in ("identifier", "init_declarator", "reference_declarator"):
+                found.setdefault(declared_name(source, declarator), []).append(declaration)
+    return found
 
 
 def _is_dim3(variable: VariableText) -> bool:

@@ -64,6 +64,7 @@ from warpwright.facts.model import WARP, Kernel, MissedWait
 from warpwright.rewrites._code import body_of, called_name, functions_of, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Span
 
@@ -106,7 +107,7 @@ def _edits(kernel: Kernel, wait: MissedWait) -> tuple[TextEdit, ...]:
     if written is not None:
         whole = source.text(kernel.span.start, kernel.span.end)
         found = [each for each in _BARRIER.finditer(whole) if each[1] == written[1] and int(each[2]) == wait.wanted]
-        starts = [kernel.span.start + len(whole[: each.start(2)].encode()) for each in found]
+        starts = [kernel.span.start + len(encoded(whole[: each.start(2)])) for each in found]
         return tuple(TextEdit(at, at + len(str(wait.wanted)), str(wait.came)) for at in starts)
     calls = [call for call in descendants(body_of(kernel), "call_expression") if _has_barrier(kernel, call)]
     numbers = [list(descendants(call, "number_literal")) for call in calls]
