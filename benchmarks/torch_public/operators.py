@@ -26,11 +26,11 @@ READ = {
     "mul": "no derivative is registered for it, and gradients end there without an error",
     "add_out": "the same; an operator that writes to its argument",
     "jagged": "a number of rows that is computed in Python is kept by the trace, perhaps of the caller here",
-    "jagged_product": "weights of fewer groups than the offsets name are read past their end; they may not be meant to fit",
+    "jagged_product": "weights of fewer groups than the offsets name are read past their end; they may not fit",
     "summed_segments": "no derivative is registered for it",
     "permuted": "the length of its result depends on data, and the graph breaks",
 }
-"""What is held for the cause of those that have faults: of extension-cpp its code shows it, of FBGEMM the messages do."""
+"""The causes of the faults: of extension-cpp its code shows them, of FBGEMM the messages do."""
 
 
 def positive():
