@@ -91,7 +91,7 @@ def test_too_few_arrivals_are_a_deadlock_that_is_found_soon(ask: str) -> None:
     result = emulate(code, arrays=[zeros()])
     assert result.run.lane_steps < 1_000_000
     (said,) = [each for each in sentences(result) if each.startswith(FaultKind.DEADLOCK)]
-    assert "64 of 96 arrivals have come to this barrier, and the others never come" in said
+    assert "64 of 96 arrivals have been made at this barrier, and the others are never made" in said
 
 
 def test_who_drops_out_is_not_expected_again() -> None:
@@ -113,6 +113,26 @@ def test_bytes_are_waited_for_as_well() -> None:
     assert [kind for kind, _, _ in stuck.found] == ["deadlock"]
     code += "bar.sync 0;\n@!%p1 mbarrier.complete_tx.shared.b64 [%r10], 256;\n"
     assert emulate(code + WAIT.format(label="W", ask="try_wait")).found == []
+
+
+def test_a_phase_that_ends_leaves_a_barrier_that_waits_for_bytes() -> None:
+    code = INIT.format(count=1).replace("bar.sync", "@!%p1 mbarrier.init.shared.b64 [%r11+2056], 1;\nbar.sync")
+    code += "@%p1 bra END;\nmbarrier.arrive.expect_tx.shared::cta.b64 %rd5, [%r10], 4;\n"
+    code += "mbarrier.arrive.shared::cta.b64 %rd6, [%r11+2056];\n"
+    stuck = emulate(code + WAIT.format(label="W", ask="try_wait") + "END:\n")
+    assert [kind for kind, _, _ in stuck.found] == ["deadlock"]
+
+
+def test_a_barrier_made_after_another_has_ended_is_a_barrier_of_its_own() -> None:
+    code = "mov.u32 %r11, tile;\nsetp.ne.u32 %p1, %r0, 0;\n@%p1 bra END;\n"
+    code += "mbarrier.init.shared.b64 [%r11], 1;\nmbarrier.init.shared.b64 [%r11+8], 5;\n"
+    code += "mbarrier.inval.shared.b64 [%r11];\nmbarrier.init.shared.b64 [%r11+16], 1;\n"
+    code += "mbarrier.arrive.shared::cta.b64 %rd5, [%r11+16];\nmov.u32 %r10, tile;\nadd.u32 %r10, %r10, 8;\n"
+    code += "mbarrier.arrive.shared::cta.b64 %rd5, [%r10];\n" + WAIT.format(label="W", ask="try_wait") + "END:\n"
+    (said,) = sentences(emulate(code))
+    assert "1 of 5 arrivals have been made at this barrier" in said
+    ended = code.replace("[%r11+16];\nmov", "[%r11];\nmov")
+    assert [kind for kind, _, _ in emulate(ended).found] == ["uninitialised-read"]
 
 
 def clusters(code: str, blocks: int, grid: int = 4) -> Emulated:
@@ -159,6 +179,14 @@ def test_blocks_that_end_are_not_waited_for_and_that_is_told() -> None:
     result = clusters(code, 2)
     assert result.run.is_complete
     assert [kind for kind, _, _ in result.found if kind != FaultKind.UNUSED_RESULT] == ["barrier-not-reached"]
+
+
+def test_who_arrives_and_ends_is_counted_once() -> None:
+    code = "mov.u32 %r16, %cluster_ctarank;\nsetp.eq.u32 %p1, %r16, 1;\nsetp.gt.u32 %p2, %r16, 1;\nmov.u32 %r11, tile;\n"
+    code += "@%p1 barrier.cluster.arrive;\n@%p1 ret;\n@%p2 bra READ;\n"
+    code += f"setp.ne.u32 %p3, %r0, 0;\n@!%p3 st.shared.u32 [tile], %r16;\n{MEET}\nbra.uni END;\n"
+    code += f"READ:\n{MEET}\nmapa.shared::cluster.u32 %r18, %r11, 0;\nld.shared::cluster.u32 %r20, [%r18];\nEND:\n"
+    assert [kind for kind, _, _ in clusters(code, 4).found if kind != FaultKind.UNUSED_RESULT] == []
 
 
 def test_a_cluster_whose_size_the_launch_gives_is_refused() -> None:

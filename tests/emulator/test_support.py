@@ -48,8 +48,12 @@ def refused(body: str, before: str = "", directives: str = "") -> list[str]:
             "a bulk copy (TMA) is not emulated",
         ),
         ("tcgen05.wait::ld.sync.aligned;", "tensor memory (tcgen05) is not emulated"),
-        ("barrier.cluster.arrive.aligned;", "a thread block cluster is not emulated"),
-        ("mapa.shared::cluster.u32 %r1, %r2, 0;", "a thread block cluster is not emulated"),
+        (
+            "barrier.cluster.arrive.aligned;",
+            "a cluster whose size only the launch gives is not emulated (`barrier.cluster.arrive.aligned`)",
+        ),
+        ("mapa.shared::cluster.u32 %r1, %r2, 0;", "a cluster whose size only the launch gives is not emulated (`mapa"),
+        ("mbarrier.pending_count.b64 %r1, %rd1;", "`mbarrier.pending_count.b64` is not emulated (.pending_count)"),
         ("griddepcontrol.wait;", "programmatic dependent launch (griddepcontrol) is not emulated"),
         ("setmaxnreg.inc.sync.aligned.u32 240;", "an exchange of registers between warps"),
         ("frobnicate.u32 %r1, %r2;", "the instruction `frobnicate.u32` is not known to the emulator"),
@@ -79,6 +83,7 @@ def test_textures() -> None:
 
 
 def test_a_launch_in_clusters() -> None:
+    assert refused("", directives=".reqnctapercluster 1, 1, 1") == []
     assert refused("", directives=".reqnctapercluster 2, 1, 1") == []
     (sentence,) = refused("", directives=".reqnctapercluster 2, 2, 1")
     assert sentence == "A cluster of 2 x 2 x 1 blocks is not emulated."

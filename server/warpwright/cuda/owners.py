@@ -71,8 +71,8 @@ def owners_in(source: Source, function: Node) -> Iterator[Owner]:
         kind = kinds.get(unqualified(source.node_code(typed)).split("<")[0].strip()) if typed is not None else None
         if kind is None or typed is None:
             continue
-        given = next(descendants(typed, "template_argument_list"), None)
-        element = source.node_code(uncommented(given)[0]) if given is not None and kind.templated else kind.element
+        given = uncommented(next(descendants(typed, "template_argument_list"), None))
+        element = source.node_code(given[0]) if given and kind.templated else kind.element
         for declarator in declaration.children_by_field_name("declarator"):
             listed = declarator.child_by_field_name("value") or declarator.child_by_field_name("parameters")
             arguments = uncommented(listed)
@@ -103,13 +103,10 @@ def _class(source: Source, node: Node, body: Node, name: str) -> OwnerClass | No
     maker = next((each for each in own if made and _is_within(made[0], each)), None)
     if len(made) != 1 or not freed or maker is None:
         return None
-    target, size = uncommented(made[0].child_by_field_name("arguments"))[:2]
-    member = re.sub(r"[^\w]", "", source.node_code(uncast(source, target)))
-    sides = [uncast(source, each) for each in uncommented(size) if each.is_named]
-    sized = next((each for each in sides if each.type == "sizeof_expression"), None)
-    counted = next((source.node_code(each) for each in sides if each.type == "identifier"), "")
-    if size.type != "binary_expression" or len(sides) != 2 or sized is None or not counted:
+    asked = _asked(source, made[0])
+    if asked is None:
         return None
+    member, counted, element = asked
     kept = {
         source.node_code(each.named_children[0]): source.node_code(each.named_children[-1]).strip("(){} ")
         for each in descendants(maker, "field_initializer")
@@ -118,7 +115,6 @@ def _class(source: Source, node: Node, body: Node, name: str) -> OwnerClass | No
     names = [declared_name(source, each.child_by_field_name("declarator")) for each in parameters_of(maker)]
     if counted not in names or any(_is_set(source, each, member) for each in methods):
         return None
-    element = "".join(source.node_code(sized).split()).removeprefix("sizeof").strip("()")
     around = node.parent
     templated = around is not None and around.type == "template_declaration"
     parameters = source.node_code(around.named_children[0]) if templated and around is not None else ""
@@ -135,6 +131,23 @@ def _class(source: Source, node: Node, body: Node, name: str) -> OwnerClass | No
         frozenset(_spelled(source, methods, {member})),
         frozenset(_spelled(source, methods, counts)),
     )
+
+
+def _asked(source: Source, call: Node) -> tuple[str, str, str] | None:
+    """What `cudaMalloc(&data, n * sizeof(T))` sets, the name that counts, and the type: `data`, `n`, `T`."""
+    arguments = uncommented(call.child_by_field_name("arguments"))
+    if len(arguments) < 2 or arguments[1].type != "binary_expression":
+        return None
+    operator = arguments[1].child_by_field_name("operator")
+    if operator is None or operator.type != "*":
+        return None
+    sides = [uncast(source, each) for each in uncommented(arguments[1])]
+    sized = next((each for each in sides if each.type == "sizeof_expression"), None)
+    counted = next((source.node_code(each) for each in sides if each.type == "identifier"), "")
+    if len(sides) != 2 or sized is None or not counted:
+        return None
+    member = re.sub(r"[^\w]", "", source.node_code(uncast(source, arguments[0])))
+    return member, counted, " ".join(source.node_code(sized).split()).removeprefix("sizeof").strip("() ")
 
 
 def _spelled(source: Source, methods: list[Node], members: set[str]) -> Iterator[str]:

@@ -26,6 +26,8 @@ from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 MOST_THREADS = 1024
 MOST_BYTES = 8 << 30
 MOST_KEPT_BYTES = 64 << 20
+"""Global memory of which a copy is kept beside: some tens of milliseconds, and little beside `MOST_BYTES`."""
+
 BATCH_LANES = 1 << 15
 """Lanes that step together: enough that the cost of a step is theirs, few enough that their values stay in cache."""
 
@@ -294,15 +296,19 @@ def run(
 
 
 def _whole(stretches: Sequence[tuple[int, int]], span: int) -> list[tuple[int, int]]:
-    """Stretches of blocks, made as long as needed that none ends within a cluster of `span` blocks.
+    """Stretches (first, count) of blocks in rising order, made as long as needed that none ends within a cluster of
+    `span` blocks; a block is in one of them alone.
 
-    >>> _whole([(1, 2), (3, 4)], 4), _whole([(5, 1)], 1)
-    ([(0, 4), (4, 4)], [(5, 1)])
+    >>> _whole([(1, 2), (3, 14)], 4), _whole([(5, 1)], 1)
+    ([(0, 4), (4, 16)], [(5, 1)])
     """
-    if span == 1:
-        return list(stretches)
-    firsts = {n // span * span for start, count in stretches for n in range(start, start + count)}
-    return [(first, span) for first in sorted(firsts)]
+    found: list[tuple[int, int]] = []
+    end = 0
+    for start, count in sorted(stretches):
+        first, end = max(end, start // span * span), max(end, -(-(start + count) // span) * span)
+        if end > first:
+            found.append((first, end - first))
+    return found
 
 
 def _bytes_of(argument: ArrayArgument) -> Any:

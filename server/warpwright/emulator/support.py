@@ -14,8 +14,7 @@ from warpwright.emulator.translate.registry import UnsupportedError, translator_
 _FEATURES = {
     "a bulk copy (TMA)": ("cp.async.bulk", "cp.reduce.async.bulk", "tensormap.", "applypriority.", "discard."),
     "tensor memory (tcgen05)": ("tcgen05.",),
-    "an mbarrier": ("mbarrier.",),
-    "a thread block cluster": ("barrier.cluster", "mapa", "getctarank", "clusterlaunchcontrol."),
+    "a launch of more clusters by the kernel (clusterlaunchcontrol)": ("clusterlaunchcontrol.",),
     "a texture or surface": ("tex.", "tld4.", "txq.", "suld.", "sust.", "sured.", "suq.", "istypep."),
     "programmatic dependent launch (griddepcontrol)": ("griddepcontrol.",),
     "an exchange of registers between warps (setmaxnreg)": ("setmaxnreg.",),

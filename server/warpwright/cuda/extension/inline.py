@@ -28,14 +28,17 @@ def inline_of(source: Source, tree: ast.Module) -> Iterator[Inline]:
     >>> text = b"from torch.utils.cpp_extension import load_inline\\nload_inline('m', cuda_sources='int x;')"
     >>> [(each.source.data[-9:], each.source.data.strip()) for each in inline_of(Source("a.py", text), ast.parse(text))]
     [(b' int x;  ', b'int x;')]
+    >>> text = b"a = 'int x;'\\na = 'int y;'\\nload_inline('m', a)"
+    >>> [*inline_of(Source("a.py", text), ast.parse(text))]
+    []
     """
     if b"load_inline" not in source.data:
         return
-    values = {
-        node.targets[0].id: node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-    }
+    assigned: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            assigned.setdefault(node.targets[0].id, []).append(node.value)
+    values = {name: given[0] for name, given in assigned.items() if len(given) == 1}
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         callee = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if callee != "load_inline":

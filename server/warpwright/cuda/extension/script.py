@@ -101,7 +101,7 @@ class Script:
             if self.dotted(call.func).rpartition(".")[2] in BUILDERS:
                 first = call.args[0] if call.args else None
                 given = next((each.value for each in call.keywords if each.arg == "name"), first)
-                found.add(_string(given).rpartition(".")[2])
+                found.add(string_of(given).rpartition(".")[2])
         return frozenset(found - {""})
 
     @cached_property
@@ -126,14 +126,14 @@ class Script:
             if isinstance(node, Function):
                 for decorator in node.decorator_list:
                     if isinstance(decorator, ast.Call) and (what := self._library_call(decorator)):
-                        own[node.name] = _string(decorator.args[0] if decorator.args else None)
+                        own[node.name] = string_of(decorator.args[0] if decorator.args else None)
         for call in self.calls():
-            first = _string(call.args[0] if call.args else None)
+            first = string_of(call.args[0] if call.args else None)
             if what := self._library_call(call):
                 owner = ast.unparse(call.args[0]) if call.args else ""
                 if owner in spaces and len(call.args) > 1:
-                    key = _string(call.args[2]) if what == "impl" and len(call.args) > 2 else ""
-                    found.append((key or what, f"{spaces[owner]}::{_string(call.args[1]).partition('(')[0]}", call))
+                    key = string_of(call.args[2]) if what == "impl" and len(call.args) > 2 else ""
+                    found.append((key or what, f"{spaces[owner]}::{string_of(call.args[1]).partition('(')[0]}", call))
                 elif call.args:
                     found += [(what, name.partition("(")[0], call) for name in self._values(call.args[0])]
             elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
@@ -141,7 +141,7 @@ class Script:
                 if owner in own:
                     found.append((call.func.attr, own[owner], call))
                 elif owner in spaces and first:
-                    key = _string(call.args[2]) if len(call.args) > 2 else ""
+                    key = string_of(call.args[2]) if len(call.args) > 2 else ""
                     found.append((key or call.func.attr, f"{spaces[owner]}::{first.partition('(')[0]}", call))
         for node in ast.walk(self.tree):
             if isinstance(node, Function):
@@ -164,17 +164,17 @@ class Script:
         [('f', 'g'), ('*',)]
         """
         if isinstance(node, ast.Constant):
-            return (_string(node),)
+            return (string_of(node),)
         if isinstance(node, ast.Name):
             given = [
                 each.value if isinstance(each, ast.Assign) else each.iter
                 for each in ast.walk(self.tree)
-                if (isinstance(each, ast.For) and ast.unparse(each.target) == node.id)
-                or (isinstance(each, ast.Assign) and any(ast.unparse(target) == node.id for target in each.targets))
+                if (isinstance(each, ast.For) and _is_name(each.target, node.id))
+                or (isinstance(each, ast.Assign) and any(_is_name(target, node.id) for target in each.targets))
             ]
             listed = [e for each in given for e in (each.elts if isinstance(each, ast.Tuple | ast.List) else [each])]
-            if listed and all(_string(each) for each in listed):
-                return tuple(_string(each) for each in listed)
+            if listed and all(string_of(each) for each in listed):
+                return tuple(string_of(each) for each in listed)
         return (ANY,)
 
     def _library_call(self, call: ast.Call) -> str:
@@ -189,7 +189,7 @@ class Script:
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             is_library = made is not None and self.dotted(made.func) == f"{LIBRARY}Library"
             if is_library and made is not None and made.args and isinstance(target, ast.Name):
-                found[target.id] = _string(made.args[0])
+                found[target.id] = string_of(made.args[0])
         return found
 
     @property
@@ -206,12 +206,12 @@ class Script:
                     yield node
 
 
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def string_of(node: ast.AST | None) -> str:
     """The text of a literal; "" for anything else."""
-    return _string(node)
-
-
-def _string(node: ast.AST | None) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 

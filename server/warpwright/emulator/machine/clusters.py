@@ -28,7 +28,8 @@ class Standing:
 
 class Clusters:
     """The clusters of a batch: `blocks` blocks each, side by side. `phase` counts how often a cluster's barrier opened,
-    `arrived` the threads that have come to it since, and `of_lane` has the phase of each lane's last arrival."""
+    `arrived` the threads that have arrived at it since, of which `gone` have ended, and `of_lane` has the phase of each
+    lane's last arrival. `alive` counts those that have ended after they arrived until the barrier opens."""
 
     def __init__(self, batch: Batch, blocks: int) -> None:
         layout = batch.layout
@@ -39,6 +40,7 @@ class Clusters:
         self.alive: Array = np.bincount(self.cluster_of, minlength=count)
         self.whole: Array = self.alive.copy()
         self.arrived: Array = np.zeros(count, dtype=np.int64)
+        self.gone: Array = np.zeros(count, dtype=np.int64)
         self.phase: Array = np.zeros(count, dtype=np.int64)
         self.of_lane: Array = np.full(layout.lanes, -1, dtype=np.int64)
         self.waiting: list[Standing] = []
@@ -63,18 +65,19 @@ class Clusters:
             self._release()
 
     def exit(self, group: Group) -> None:
-        """Lanes end. Nobody waits for them any more."""
-        self.alive -= np.bincount(group.pick(self.cluster_of), minlength=len(self.alive))
+        """Lanes end. Nobody waits for them any more; what has arrived stays so."""
+        cluster = group.pick(self.cluster_of)
+        has_arrived = group.pick(self.of_lane) == self.phase[cluster]
+        self.gone += np.bincount(cluster[has_arrived], minlength=len(self.gone))
+        self.alive -= np.bincount(cluster[~has_arrived], minlength=len(self.alive))
         self._open()
 
     def finish(self) -> None:
         """At the end of the batch. Raises KernelFaultError where lanes still wait."""
         for entry in self.waiting:
             cluster = int(entry.group.pick(self.cluster_of)[0])
-            text = (
-                f"{int(self.arrived[cluster]):,} of {int(self.alive[cluster]):,} threads have come to the barrier of "
-            )
-            text += "the cluster, and the others never come"
+            text = f"{int(self.arrived[cluster]):,} of {int(self.alive[cluster]):,} threads have arrived at the "
+            text += "barrier of the cluster, and the others never arrive"
             thread, count = self.batch.thread(entry.group, 0), entry.group.size
             raise KernelFaultError(FoundFault(FaultKind.DEADLOCK, entry.step, text, thread, count=count))
 
@@ -104,7 +107,8 @@ class Clusters:
         if not done.any():
             return
         self._judge(done & (self.alive < self.whole))
-        self.arrived[done] = 0
+        self.alive[done] -= self.gone[done]
+        self.arrived[done] = self.gone[done] = 0
         self.phase[done] += 1
         self._release()
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _ALL_DROPPED = 1 << 30
 """The arrivals that a barrier still expects whose threads have all left it."""
 
+_INVALID = -1
+"""The place of a barrier that has been made invalid."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -38,8 +41,8 @@ class Asking:
 
 
 class Mbarriers:
-    """The barriers in the shared memory of a batch. Of each: arrivals and bytes that its phase still lacks, arrivals of
-    the next phase, how many phases have ended, and what its threads know (see `order`)."""
+    """The barriers in the shared memory of a batch. Of each: its place, the arrivals of a phase, arrivals and bytes
+    that the present one still lacks, how many phases have ended, and what its threads know (see `order`)."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
@@ -67,15 +70,15 @@ class Mbarriers:
                     setattr(self, name, np.append(old, old.dtype.type(0)))
             self.place[number] = where
             self.expected[number] = self.pending[number] = wanted
-            self.bytes[number] = self.phase[number] = 0
+            self.bytes[number] = self.phase[number] = self.floor[number] = 0
             self.changes += 1
 
     def end(self, step: int, group: Group, space: str, address: Array, mask: Array | None) -> None:
         """`mbarrier.inval`."""
         inner, place, _ = self._chosen(step, group, space, address, np.uint32(0), mask)
-        for number, where in zip(self._numbers(step, inner, place).tolist(), place.tolist(), strict=True):
-            self.expected[number] = self.pending[number] = _ALL_DROPPED
-            self.number_at.pop(where, None)
+        number = self._numbers(step, inner, place)
+        self.expected[number] = self.pending[number] = _ALL_DROPPED
+        self.place[number] = _INVALID
 
     def arrive(
         self,
@@ -149,10 +152,10 @@ class Mbarriers:
             number = int(entry.barrier[0])
             needed, thread = int(self.expected[number]), self.batch.thread(entry.group, 0)
             name, offset = self.batch.prepared.shared_place(self._in_block(int(self.place[number])))
-            text = f"{needed - int(self.pending[number]):,} of {needed:,} arrivals have come to this barrier"
-            text += ", and the others never come"
+            text = f"{needed - int(self.pending[number]):,} of {needed:,} arrivals have been made at this barrier"
+            text += ", and the others are never made"
             if int(self.pending[number]) <= 0:
-                text = f"{int(self.bytes[number]):,} bytes that this barrier waits for never come"
+                text = f"{int(self.bytes[number]):,} bytes that this barrier waits for never arrive"
             count = sum(each.group.size for each in self.waiting)
             fault = FoundFault(
                 FaultKind.DEADLOCK, entry.step, text, thread, count=count, space="shared", array=name, offset=offset
@@ -177,7 +180,7 @@ class Mbarriers:
     def _numbers(self, step: int, group: Group, place: Array) -> Array:
         """The numbers of the barriers at some places. Raises KernelFaultError where there is none."""
         found, which = np.unique(place, return_inverse=True)
-        numbers = np.array([self.number_at.get(int(where), -1) for where in found], dtype=np.int64)
+        numbers = np.array([self._number_at(int(where)) for where in found], dtype=np.int64)
         if (numbers < 0).any():
             at = int(np.argmax(numbers[which] < 0))
             own = self._in_block(int(place[at]))
@@ -185,6 +188,11 @@ class Mbarriers:
             kind, thread = FaultKind.UNINITIALISED_READ, self.batch.thread(group, at)
             raise KernelFaultError(FoundFault(kind, step, "", thread, own, space="shared", array=array, offset=offset))
         return numbers[which]
+
+    def _number_at(self, place: int) -> int:
+        """-1 where no barrier is."""
+        number = self.number_at.get(place, -1)
+        return number if number >= 0 and self.place[number] != _INVALID else -1
 
     def _in_block(self, place: int) -> int:
         return place % self.batch.shared_stride
@@ -200,15 +208,12 @@ class Mbarriers:
         return (self.phase[number] + later).astype(np.uint64)
 
     def _end_phases(self) -> None:
-        done = (self.pending <= 0) & (self.bytes <= 0)
-        if not done.any():
-            return
-        while done.any():
+        before = self.phase.copy()
+        while (done := (self.pending <= 0) & (self.bytes == 0)).any():
             self.phase[done] += 1
-            self.bytes[done] = 0
             self.pending[done] += np.where(self.expected[done] > 0, self.expected[done], _ALL_DROPPED)
-            done = self.pending <= 0
-        self._release()
+        if (self.phase != before).any():
+            self._release()
 
     def _release(self) -> None:
         """Let those go on whose phases have ended."""

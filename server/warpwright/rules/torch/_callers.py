@@ -28,7 +28,7 @@ _ASKED = {
 
 def seen_to(unit: Unit, bound: Registration, place: int) -> frozenset[str]:
     """Which properties of an argument every call in the package's Python has seen to: it made the tensor, packed it, or
-    refuses others. None where nothing calls the function."""
+    refuses others. Empty where nothing calls the function."""
     found = [
         _of_call(script, call, place)
         for script in unit.scripts

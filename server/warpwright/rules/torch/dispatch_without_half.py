@@ -72,6 +72,10 @@ from warpwright.syntax.nodes import descendants
 
 severity = Severity.INFORMATION
 
+_CASE_TYPES = {
+    "Float": "Float", "Float32": "Float", "Half": "Half", "Float16": "Half", "BFloat16": "BFloat16",
+}  # fmt: skip
+
 _LEAVES_OUT = {
     "AT_DISPATCH_FLOATING_TYPES": ("Half", "BFloat16"),
     "AT_DISPATCH_FLOATING_TYPES_AND_HALF": ("BFloat16",),
@@ -128,11 +132,6 @@ def _switches(unit: Unit, function: Function) -> Iterator[Finding]:
                 kernel=function.name,
                 cure=_cases(unit, function, cases["Float"], left_out),
             )
-
-
-_CASE_TYPES = {
-    "Float": "Float", "Float32": "Float", "Half": "Half", "Float16": "Half", "BFloat16": "BFloat16",
-}  # fmt: skip
 
 
 def _cases(unit: Unit, function: Function, case: Node, left_out: Sequence[str]) -> Cure | None:
