@@ -6,7 +6,9 @@ import pytest
 from warpwright.cuda.owners import owners_in
 from warpwright.syntax.source import Source
 
-CLASS = "{head}struct Buffer {{ {type} *p; Buffer(int n) {{ cudaMalloc({arguments}); }} ~Buffer() {{ cudaFree(p); }} }};\n"
+CLASS = (
+    "{head}struct Buffer {{ {type} *p; Buffer(int n) {{ cudaMalloc({arguments}); }} ~Buffer() {{ cudaFree(p); }} }};\n"
+)
 
 
 def elements(arguments: str, kind: str = "float", use: str = "Buffer x(5);", head: str = "") -> list[str]:

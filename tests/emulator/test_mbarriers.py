@@ -182,7 +182,9 @@ def test_blocks_that_end_are_not_waited_for_and_that_is_told() -> None:
 
 
 def test_who_arrives_and_ends_is_counted_once() -> None:
-    code = "mov.u32 %r16, %cluster_ctarank;\nsetp.eq.u32 %p1, %r16, 1;\nsetp.gt.u32 %p2, %r16, 1;\nmov.u32 %r11, tile;\n"
+    code = (
+        "mov.u32 %r16, %cluster_ctarank;\nsetp.eq.u32 %p1, %r16, 1;\nsetp.gt.u32 %p2, %r16, 1;\nmov.u32 %r11, tile;\n"
+    )
     code += "@%p1 barrier.cluster.arrive;\n@%p1 ret;\n@%p2 bra READ;\n"
     code += f"setp.ne.u32 %p3, %r0, 0;\n@!%p3 st.shared.u32 [tile], %r16;\n{MEET}\nbra.uni END;\n"
     code += f"READ:\n{MEET}\nmapa.shared::cluster.u32 %r18, %r11, 0;\nld.shared::cluster.u32 %r20, [%r18];\nEND:\n"

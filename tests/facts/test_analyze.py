@@ -334,3 +334,15 @@ def test_a_merged_store_is_shown_at_the_address_of_the_whole() -> None:
 def test_an_unnamed_type_makes_no_member_of_a_free_function() -> None:
     text = "enum : unsigned long long { BIT = 1 };\n__global__ void k(float* x) { x[threadIdx.x] = 1; }\n"
     assert [kernel.name for kernel in analyze(Source("a.cu", text.encode())).defined_kernels] == ["k"]
+
+
+@pytest.mark.parametrize(
+    ("step", "swept"), [("b *= 2", ((32, 1, 1), (1024, 1, 1), 6)), ("b += 1", ((32, 1, 1), None, 0))]
+)
+def test_a_sweep_of_more_blocks_than_are_followed_has_no_end_that_is_known(
+    step: str, swept: tuple[object, ...]
+) -> None:
+    host = f"for (int b = 32; b <= 1024; {step}) k<<<1, b>>>(x);"
+    (kernel,) = program(f"__global__ void k(float *x) {{ x[threadIdx.x] = 1; }}\nvoid f(float *x) {{ {host} }}").kernels
+    sweeps = {launch.sweep for launch in kernel.launches}
+    assert [(each.first, each.last, each.count) for each in sweeps if each is not None] == [swept]

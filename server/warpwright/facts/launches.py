@@ -24,7 +24,7 @@ from warpwright.facts import ir
 from warpwright.facts.allocations import allocation_of, is_kept, is_unfilled, member_allocations
 from warpwright.facts.constants import fold
 from warpwright.facts.expressions import sole_value
-from warpwright.facts.host_loops import loop_steps
+from warpwright.facts.host_loops import MAX_ITERATIONS, loop_steps
 from warpwright.facts.host_scopes import (
     Definition,
     HostScope,
@@ -1124,7 +1124,7 @@ def _dims_in_use(block: Triple | None) -> int:
 
 def _swept(sites: list[list[LaunchSite]], values: Sequence[Known]) -> list[list[LaunchSite]]:
     """The launches of some iterations, whose blocks differ, each with what is swept."""
-    count = 0 if values[-1].assumed else len(values)
+    count = 0 if values[-1].assumed or len(values) == MAX_ITERATIONS else len(values)
     sweeps = [
         Sweep(first.launch.block, last.launch.block if count else None, count)
         for first, last in zip(sites[0], sites[-1], strict=False)

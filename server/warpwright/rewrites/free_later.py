@@ -33,7 +33,7 @@ void run(float *host) {
 ## Assumes
 
 - The call that frees and the uses stand in one block, nothing there gives the pointer another value, and nothing leaves
-  the block between. In the body of a loop that uses it again, the call moves to after the loop.
+  the block between. In the body of a loop that uses it again, the call moves behind the loop.
 
 ## Cost
 
@@ -109,7 +109,7 @@ def _moved(source: Source, call: Node, at: Span | None) -> tuple[TextEdit, ...]:
 
 
 def _behind_loop(source: Source, statement: Node, name: str, at: Span | None) -> tuple[TextEdit, ...]:
-    """Of memory that a loop's body frees and its next turn uses again: the call moves to after the loop."""
+    """Of memory that a loop's body frees and its next turn uses again: the call moves behind the loop."""
     block = statement.parent
     loop = block.parent if block is not None else None
     if block is None or loop is None or loop.type not in LOOPS:
