@@ -61,4 +61,4 @@ def test_where_nothing_further_applies_the_offer_stays() -> None:
     )
     assert outcome.best is None
     assert outcome.goal == "memory"
-    assert outcome.reason.startswith("The offer stays as it was. No rewrite")
+    assert outcome.reason.startswith("The offer is unchanged. No rewrite")

@@ -81,7 +81,7 @@ def test_a_kept_profile_speaks_until_the_text_changes(tmp_path: Path, monkeypatc
     assert "**17 sectors/request** (ideal 4), 4 bytes a lane, emulated" in answer
     assert "**This line, emulated** (grid 1, block 32, n = 32): 5 PTX instructions, 32.0 threads each" in answer
     kernel = said(text, "k(float")
-    assert "bound by memory (H200): 0.0092 warp instructions/byte, balance at 0.19; at full bandwidth 5% of" in kernel
+    assert "bound by memory (H200): 0.0092 warp instructions/byte, ridge point 0.19; at full bandwidth 5% of" in kernel
     assert "```text\nmemory --o------------+--------------- issue\n```" in kernel
     assert "**Fault, emulated**: global-memory-race: a\\[3\\] is written by two threads." in answer
     assert "**The whole run, emulated**" in said(text, "k(float")

@@ -67,8 +67,8 @@ def test_it_holds_over_the_editors_settings_and_its_names_count_from_its_folder(
         ("flags = ['-arch=sm_90']", 1, "without"),
         ("[blocks]\nk = [2048]\n", 1, "warpwright.blocks: must be an object of kernels"),
         ("optimizeSeconds = nan\nblock = 'x'\nplan = true", 1, "warpwright.optimizeSeconds: must be"),
-        (f"block = {'1' * 5000}\n", 1, "it has a number of thousands of digits."),
-        (f"arch = ''\nblock = 0x{'f' * 9000}\n", 2, "not a number of thousands of digits"),
+        (f"block = {'1' * 5000}\n", 1, "it has a number with thousands of digits."),
+        (f"arch = ''\nblock = 0x{'f' * 9000}\n", 2, "not a number with thousands of digits"),
         (f"ignore = {['bank-conflit'] * 20_000}\n{''.join(f'k{n} = 1{chr(10)}' for n in range(40_000))}", 2, "k0: "),
     ],
 )

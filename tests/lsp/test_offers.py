@@ -55,7 +55,7 @@ def test_an_offer_is_shown_chosen_from_and_applied_once(editor: Editor) -> None:
     assert (plainer["status"], plainer["offer"]["diff"]) == ("offered", offer["diff"])
     smaller = run(page, "propose", kernel="transpose", wish="use less memory")
     assert smaller["status"] == "nothing" and smaller["report"] != proposed["report"]
-    assert "The offer stays as it was." in smaller["message"]
+    assert "The offer is unchanged." in smaller["message"]
 
     page.replace("__syncthreads();", "__syncthreads(); x += 0;")
     stale = run(page, "propose", kernel="transpose", wish="be bolder", offer=offer["id"])

@@ -45,11 +45,11 @@ def test_plain_functions_and_macros_are_seen(header: str) -> None:
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
-        ("__device__ float twice(float x) { return x * blockIdx.x; }", "depends on the thread's number"),
-        ("#define twice(x) (x * blockIdx.x)\n", "The macro twice names the block's number."),
-        ("#define ME blockIdx.x\n__device__ float twice(float x) { return x * ME; }", "depends on the thread's number"),
+        ("__device__ float twice(float x) { return x * blockIdx.x; }", "depends on the thread's index"),
+        ("#define twice(x) (x * blockIdx.x)\n", "The macro twice reads the block's index."),
+        ("#define ME blockIdx.x\n__device__ float twice(float x) { return x * ME; }", "depends on the thread's index"),
         ("__device__ float by(float);\n__device__ float twice(float x) { return by(x); }", "calls by, which is not in"),
-        ("__device__ float twice(float x) { return __shfl_down_sync(~0u, x, 1); }", "depends on the thread's number"),
+        ("__device__ float twice(float x) { return __shfl_down_sync(~0u, x, 1); }", "depends on the thread's index"),
     ],
 )
 def test_what_depends_on_the_thread_there_is_seen(header: str, reason: str) -> None:

@@ -65,11 +65,11 @@ def continued(
     known = offered.kernel(kernel.name)
     outcome = search(offered, known or kernel, sought)
     if outcome.best is None:
-        return replace(outcome, reason=f"The offer stays as it was. {outcome.reason}")
+        return replace(outcome, reason=f"The offer is unchanged. {outcome.reason}")
     found = outcome.candidates[outcome.best]
     if found.source_after.path != start.text.path:
         names = " and ".join(sorted({Path(each.path).name for each in (found.source_after, start.text)}))
-        return replace(outcome, best=None, reason=f"The offer stays as it was: going on would change {names} at once.")
+        return replace(outcome, best=None, reason=f"The offer is unchanged: going on would change {names} at once.")
     own = program.sources[start.text.path]
     report = verify(own, found.source_after)
     whole = Candidate(
@@ -82,5 +82,5 @@ def continued(
     candidates = (*outcome.candidates, whole)
     if may_be_offered(report, goal, whole.rewrites):
         return replace(outcome, goal=goal, candidates=candidates, best=len(candidates) - 1)
-    reason = f"The offer stays as it was: beside your own text the result is {report.badge()}."
+    reason = f"The offer is unchanged: with your own edits the result is {report.badge()}."
     return replace(outcome, goal=goal, candidates=candidates, best=None, reason=reason)

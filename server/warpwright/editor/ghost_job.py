@@ -177,7 +177,7 @@ def _body(
     assert kernel is not None
     sizes = sizes_in(formula, kernel.given)
     if sizes is None:
-        raise JobError("Which parameter is which size is not certain.")
+        raise JobError("It is not certain which parameter holds which size.")
     names = [each.name for each in parameters(kernel.given)]
     index = next(each.type for each in parameters(kernel.given) if each.name in sizes.values())
     try:

@@ -125,7 +125,7 @@ def _read(path: str, stamp: Stamp) -> Project | None:
         line = int(at[1]) if at else text.count("\n") + 1
         return _failed(path, line, _AT.sub("", str(error)))
     except ValueError:
-        return _failed(path, 1, "it has a number of thousands of digits")
+        return _failed(path, 1, "it has a number with thousands of digits")
     for key in _TABLE if is_shared else ():
         content = content.get(key) if isinstance(content, Mapping) else None
     if content is None:

@@ -55,7 +55,7 @@ def roofline_text(roofline: Roofline) -> str:
     """As Markdown: a sentence, and the run on a line between the two limits; a cell is a third of a doubling.
 
     >>> print(roofline_text(Roofline("H200", 0.05, 0.2)))
-    - bound by memory (H200): 0.05 warp instructions/byte, balance at 0.2; at full bandwidth 25% of issue slots used
+    - bound by memory (H200): 0.05 warp instructions/byte, ridge point 0.2; at full bandwidth 25% of issue slots used
     <BLANKLINE>
     ```text
     memory ---------o-----+--------------- issue
@@ -64,7 +64,7 @@ def roofline_text(roofline: Roofline) -> str:
     near, full = ("memory", "bandwidth") if roofline.is_memory_bound else ("instruction issue", "issue rate")
     far = "issue slots" if roofline.is_memory_bound else "memory bandwidth"
     said = (
-        f"- bound by {near} ({roofline.gpu}): {roofline.intensity:.2g} warp instructions/byte, balance at "
+        f"- bound by {near} ({roofline.gpu}): {roofline.intensity:.2g} warp instructions/byte, ridge point "
         f"{roofline.ridge:.2g}; at full {full} {roofline.slack:.0%} of {far} used"
     )
     at = round(_CELLS_PER_DOUBLING * math.log2(roofline.intensity / roofline.ridge))

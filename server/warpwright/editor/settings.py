@@ -162,7 +162,7 @@ def _shown(value: object) -> str:
     try:
         text = f'"{value}"' if isinstance(value, str) else str(value)
     except ValueError:
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -227,7 +227,7 @@ SETTINGS: tuple[Setting, ...] = (
         "arch",
         values.arch,
         'an architecture such as "sm_90"',
-        "The GPU architecture that `#if` is evaluated for; empty is that of the file's flags, else `sm_90`.",
+        "The GPU architecture that `#if` is evaluated for; empty: that of the file's flags, else `sm_90`.",
         {"type": "string", "pattern": f"^$|^{values.ARCH.pattern}$"},
     ),
     Setting(

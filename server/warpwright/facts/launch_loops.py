@@ -68,7 +68,7 @@ def launch_loop(source: Source, call: Node, update: str = "1") -> LaunchLoop | s
         return f"The loop at line {line} does more than to launch one kernel."
     counted = _counted(source, loop, update)
     if counted is None:
-        return f"The loop at line {line} does not count up from 0 to a bound that stays."
+        return f"The loop at line {line} does not count up from 0 to a loop-invariant bound."
     variable, kind, count, step = counted
     arguments: list[Moved] = []
     for argument in uncommented(call.child_by_field_name("arguments")):

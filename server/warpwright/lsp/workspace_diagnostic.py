@@ -79,10 +79,10 @@ async def workspace_diagnostic(ls: Server, params: types.WorkspaceDiagnosticPara
         changes.happened.set()  # the client has no answer yet
         raise
     except StoppedError:
-        log.info("not all files that are not open are looked at: it was stopped")
+        log.info("not all closed files were checked: it was stopped")
         return types.WorkspaceDiagnosticReport([])
     except WorkError as error:
-        ls.message(f"Not all files that are not open are looked at: {error}", types.MessageType.Warning)
+        ls.message(f"Not all closed files were checked: {error}", types.MessageType.Warning)
         return types.WorkspaceDiagnosticReport([])
 
 

@@ -191,7 +191,7 @@ def _require_host_code(source: Source, edit: TextEdit) -> None:
         if node.type == "function_definition" and _ON_DEVICE.search(
             source.code_text(start, body.start_byte if body is not None else end)
         ):
-            raise NoMatchError(f"It changes a function of the device at line {line_of(source, node)}, too.")
+            raise NoMatchError(f"It changes a __global__ or __device__ function at line {line_of(source, node)}, too.")
 
 
 def _require_new(kernel: Kernel, edit: TextEdit) -> None:

@@ -60,7 +60,7 @@ def _require_of_block(chunk: Chunk, declared: set[str]) -> None:
         if one_for_block(indices, name):
             continue
         if block is not None and "threadIdx" in reached_names(block, source, use):
-            raise NoMatchError(f"`{name}` at line {line} depends on the thread's number.")
+            raise NoMatchError(f"`{name}` at line {line} depends on the thread's index.")
 
 
 def _stored(chunk: Chunk, declared: set[str]) -> dict[str, Polynomial]:
@@ -154,7 +154,7 @@ def _require_apart(chunk: Chunk, stored: set[str]) -> None:
                 {source.node_text(n) for n in descendants(value, "identifier")} & arrays if value is not None else set()
             )
             if not led or not led <= constant:
-                raise NoMatchError(f"What the pointer at line {line} leads to may be stored to.")
+                raise NoMatchError(f"The memory behind the pointer at line {line} may be written.")
     changed = {source.node_text(n) for n in _changed_arrays(block)}
     for array in sorted(arrays - constant):
         if array not in stored and (array not in changed or not any(names(chunk.body, source, array))):

@@ -255,7 +255,7 @@ class _Writer:
                 self._product(node, operator.type, with_thread[0], right if with_thread[0] == left else left)
                 return
         text = self.source.node_text(node)
-        raise NoMatchError(f"`{text}` is not written as a product of the thread's number and the chunk's size.")
+        raise NoMatchError(f"`{text}` is not written as a product of the thread's index and the chunk's size.")
 
     def _value(self, node: Node) -> Node:
         """What is in parentheses, or the value of a variable, whose every use has to be seen then."""
@@ -318,7 +318,7 @@ class _Writer:
             alone = f"({source.node_text(inner)} - {self._cast(node)}{THREAD})"
             return source.text(node.start_byte, inner.start_byte) + alone + source.text(inner.end_byte, node.end_byte)
         text = source.node_text(node)
-        raise NoMatchError(f"`{text}` is not written as a sum with the thread's number.")
+        raise NoMatchError(f"`{text}` is not written as a sum with the thread's index.")
 
     def end(self, node: Node) -> None:
         """`start + size` becomes `start + size * blockDim.x`."""

@@ -82,7 +82,7 @@ def elements_of(kernel: Kernel, indices: Indices, block: Node, head: list[Node],
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, so its threads are not independent.")
     for macro in macros_naming(source, re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b")):
         if re.search(rf"\b{re.escape(macro)}\b", text):
-            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the thread's number.")
+            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the thread's index.")
     if reason := unfit_call(kernel, block):
         raise NoMatchError(reason)
     variables = [

@@ -169,7 +169,7 @@ def not_by_element(kernel: Kernel, elements: Elements, same: Container[str] = ()
         for use in descendants(statement, "identifier"):
             name = source.node_text(use)
             if name in tied and name not in declared and name not in same:
-                return f"`{name}` is made from the thread's or the block's number before the work on the element."
+                return f"`{name}` is computed from the thread or block index before the work on the element."
         for name, direct, line in _written(source, statement):
             if name == index or name in bound:
                 return f"`{name}` is changed at line {line}."
@@ -191,7 +191,7 @@ def _number_in(kernel: Kernel, statement: Node, index: str) -> str:
     text = source.node_code(statement)
     for macro in macros_naming(source, re.compile(rf"{NUMBER.pattern}|{WARP_LEVEL.pattern}|\b{re.escape(index)}\b")):
         if re.search(rf"\b{re.escape(macro)}\b", text):
-            return f"The macro {macro} names `{index}` or the thread's number."
+            return f"The macro {macro} names `{index}` or the thread's index."
     return ""
 
 

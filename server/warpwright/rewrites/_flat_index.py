@@ -75,7 +75,9 @@ def axes_of(index: str, parts: list[Part]) -> tuple[Polynomial, Polynomial | Non
         raise NoMatchError(f"Nothing to gain: no row and column are taken from `{index}` by divisions.")
     plane = planes[0] if planes else None
     if as_number(row) is not None and (plane is None or as_number(plane) is not None):
-        raise NoMatchError(f"Nothing to gain: `{index}` is divided by constants, which the compiler multiplies by.")
+        raise NoMatchError(
+            f"Nothing to gain: `{index}` is divided by constants, which the compiler turns into multiplications."
+        )
     return row, plane
 
 

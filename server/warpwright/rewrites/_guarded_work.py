@@ -63,9 +63,7 @@ def guarded_work(source: Source, variables: Locals, name: str, statements: list[
     )
     work = statements[first + 1 :] if early else inside
     if bound is None or not work:
-        raise NoMatchError(
-            f"The condition at line {line_of(source, guard)} is not a test of `{name}` against their number."
-        )
+        raise NoMatchError(f"The condition at line {line_of(source, guard)} does not compare `{name}` with a bound.")
     return GuardedWork(guard, bound, tuple(others), before, tuple(work))
 
 

@@ -73,7 +73,7 @@ class OtherThread:
                 raise NotRetracedError(f"`{name}` is called at line {line_of(source, call)}, for one thread alone.")
         words = set(re.findall(r"[A-Za-z_]\w*", source.node_code(node)))
         if hidden := words.intersection(macros_naming(source, NUMBER)):
-            raise NotRetracedError(f"The macro {min(hidden)} reads the thread's number.")
+            raise NotRetracedError(f"The macro {min(hidden)} reads the thread's index.")
 
     def _renamed(self, name: str) -> str:
         """The new name of a variable that another thread has another value of, or that is not visible; else empty."""

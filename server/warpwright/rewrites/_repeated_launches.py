@@ -171,7 +171,7 @@ def _captures_more(source: Source) -> bool:
 def _counted(source: Source, loop: Node) -> tuple[str, str, Node, Node, bool]:
     """The variable, its type, its first value, the bound, and whether the bound is reached."""
     first, condition, update = (loop.child_by_field_name(f) for f in ("initializer", "condition", "update"))
-    reason = f"The loop at line {line_of(source, loop)} does not count up by 1 from a number to a bound that stays."
+    reason = f"The loop at line {line_of(source, loop)} does not count up by 1 from a number to a loop-invariant bound."
     if first is None or condition is None or update is None:
         raise NoMatchError(reason)
     if first.type == "declaration":

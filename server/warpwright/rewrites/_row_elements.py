@@ -68,7 +68,7 @@ def row_work(kernel: Kernel, block: Node) -> Row:
                 f"Nothing to gain: the time of an element goes into its loop at line {line_of(source, inner)}."
             )
         for jump in (n for s in work for n in descendants(s, "continue_statement", "break_statement")):
-            raise NoMatchError(f"The work on an element may end at line {line_of(source, jump)}.")
+            raise NoMatchError(f"The work on an element may end early at line {line_of(source, jump)}.")
         if not work:
             raise NoMatchError(f"{kernel.name} does nothing to an element.")
         elements = Elements(

@@ -40,12 +40,12 @@ def calls_by_number(kernel: Kernel, block: Node) -> str:
             waiting += [called for text in texts[name] for called in _CALL.findall(text)]
         elif not (name in functions or known_call(name) or name in kernel.number_types):
             callee = name or "something"
-            return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
+            return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's index."
         for file, function in functions.get(name, ()):
             callee = file.node_code(function)
             number = NUMBER.search(callee) or any(re.search(rf"\b{re.escape(m)}\b", callee) for m in macros)
             if number or WARP_LEVEL.search(callee) or "__shared__" in callee:
-                return f"{kernel.name} calls {name}, which depends on the thread's number."
+                return f"{kernel.name} calls {name}, which depends on the thread's index."
             waiting += _called(function, file, texts)
     return ""
 

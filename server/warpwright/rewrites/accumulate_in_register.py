@@ -252,7 +252,7 @@ def _require_fixed(source: Source, loop: Node, start: Node, element: Node) -> No
     line = line_of(source, loop)
     indices = element.child_by_field_name("indices")
     if indices is None or any(True for _ in descendants(indices, *_MORE)):
-        raise NoMatchError(f"The index of `{source.node_text(element)}` is more than variables.")
+        raise NoMatchError(f"The index of `{source.node_text(element)}` does more than combine variables.")
     changed = {source.node_text(t) for t in targets(loop, source) if t.type == "identifier"}
     changed |= own_variables(loop, source)
     statement = start.parent

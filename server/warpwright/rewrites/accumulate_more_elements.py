@@ -170,7 +170,9 @@ def _rewrite(kernel: Kernel, block: Node, elements: Elements, others: list[Node]
         raise NoMatchError(reason)
     exact = all(is_exact(operation, kind) for operation, kind in parts.values())
     listed = ", ".join(parts)
-    rounding = "" if exact else " The order of the sum, which atomics never fixed, changes, and with it the last bits."
+    rounding = (
+        "" if exact else " The order of the sum, which atomics never fixed, changes, so the last bits can change."
+    )
     return Rewrite(
         rewrite=NAME,
         title=title,
@@ -191,7 +193,7 @@ def _require_index_alone(kernel: Kernel, block: Node, elements: Elements) -> Non
     if macros := macros_naming(source, re.compile(rf"{OF_GRID.pattern}|\b{re.escape(index)}\b")):
         text = source.node_code(block)
         if used := next((m for m in macros if re.search(rf"\b{re.escape(m)}\b", text)), None):
-            raise NoMatchError(f"The macro {used} names `{index}` or the block's number.")
+            raise NoMatchError(f"The macro {used} names `{index}` or the block's index.")
     declared = elements.declaration
     for use in descendants(block, "identifier"):
         name = source.node_text(use)

@@ -141,7 +141,7 @@ def _by_races(kernel: Kernel, races: list[Race], at: Span | None) -> Rewrite | D
         edits=edits,
         explanation=(
             f"Different threads access the same element, one of them writes it, and nothing orders the accesses ({said}"
-            f"). {waits} wait until what stands before is done."
+            f"). {waits} wait until the accesses before it are done."
         ),
     )
 

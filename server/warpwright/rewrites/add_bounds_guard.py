@@ -140,13 +140,13 @@ def _guarded(kernel: Kernel) -> Rewrite:
     tests = " and ".join(f"{index.name} below {index.bound}" for index in indices)
     return Rewrite(
         rewrite=NAME,
-        title=f"Work on {tests} alone",
+        title=f"Add a bounds check: {tests}",
         source=source,
         edits=tuple(edits),
         explanation=(
-            "The grid is rounded up to whole blocks, so that its last threads have numbers beyond the end of the data, "
-            f"where {kernel.name} reads and writes memory of something else. They do nothing there any more: a thread "
-            f"works where it has {tests}. Elements behind that, if the arrays are longer, stay as they are."
+            "The grid is rounded up to whole blocks, so its last threads have indices past the end of the data, where "
+            f"{kernel.name} accesses other memory. Now a thread works only with {tests}. Elements past that, if the "
+            "arrays are longer, stay as they are."
         ),
     )
 
@@ -244,7 +244,7 @@ def _require_unguarded(source: Source, block: Node, indices: list[_Index]) -> No
         condition = test.child_by_field_name("condition")
         if condition is not None and any(source.node_text(n) in named for n in _identifiers(condition)):
             line = source.position(test.start_byte)[0]
-            raise _RefusedError(f"Line {line} tests the thread's number already.")
+            raise _RefusedError(f"Line {line} tests the thread's index already.")
 
 
 def _require_tight(kernel: Kernel, launches: list[Launch], index: _Index) -> None:
@@ -342,5 +342,5 @@ def _wrapped(kernel: Kernel, indices: list[_Index], behind: list[Node]) -> list[
             raise _RefusedError(f"`{warp.group()}` needs all lanes of the warp.")
         edits.append(TextEdit(statement.start_byte, statement.start_byte, f"if ({test}) "))
     if not edits:
-        raise _RefusedError(f"No statement of {kernel.name} stores at the thread's number alone.")
+        raise _RefusedError(f"No statement of {kernel.name} stores at the thread's index alone.")
     return edits

@@ -253,7 +253,9 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: AtomicSum) -> R
     edits = _edits(kernel, block, found, early, last, name, behind)
     exact = found.kind.is_integer and not found.several
     one = "one thread of the block, which adds up those of its warps," if for_block else "one lane"
-    rounding = "" if exact else " The order of the sum, which atomics never fixed, changes, and with it the last bits."
+    rounding = (
+        "" if exact else " The order of the sum, which atomics never fixed, changes, so the last bits can change."
+    )
     return Rewrite(
         rewrite=NAME,
         title=title,
@@ -319,9 +321,7 @@ def _require_apart(kernel: Kernel, block: Node, found: AtomicSum, first: Node, l
             )
     for barrier in kernel.barriers:
         if barrier.span.source is source and first.start_byte <= barrier.span.start < last.end_byte:
-            raise NoMatchError(
-                f"The barrier at line {barrier.span.line} stands in the statement that would have to be done first."
-            )
+            raise NoMatchError(f"The barrier at line {barrier.span.line} stands in the code that would move.")
 
 
 def _leads_on(source: Source, use: Node) -> bool:

@@ -248,7 +248,9 @@ def _require_wide_step(
 
     if not holds(behind, worked.symbols | step.symbols):
         bound = source.node_text(elements.bound)
-        raise NoMatchError(f"`{parameter.name}` is not seen to move by `{bound}` elements or more at each iteration.")
+        raise NoMatchError(
+            f"`{parameter.name}` is not known to advance by `{bound}` or more elements in each iteration."
+        )
 
 
 def _product(source: Source, argument: Moved) -> Formula | None:

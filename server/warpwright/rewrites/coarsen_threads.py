@@ -279,7 +279,7 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
         raise NoMatchError(f"{kernel.name} uses gridDim, which would have another value.")
     for macro in naming(macros_of(kernel), NUMBER):
         if re.search(rf"\b{re.escape(macro)}\b", text):
-            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the block's number.")
+            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the block's index.")
     indices = indices_of(kernel, None)
     for loop in descendants(block, *BREAKABLE):
         if not is_short(indices, loop) or NUMBER.search(source.node_code(loop)):

@@ -82,8 +82,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         source=source,
         edits=tuple(edits),
         explanation=(
-            "cudaMemcpy and cudaMemset count bytes, and no call fails where these are fewer than the array has. "
-            "The size is the one of the allocation."
+            "cudaMemcpy and cudaMemset take a size in bytes: with too few, no call fails and the rest of the array "
+            "is left out. The size is now that of the allocation."
         ),
     )
 

@@ -134,9 +134,7 @@ def _axis(indices: Indices, counter: Counter) -> str:
         own: Polynomial = {(f"blockIdx.{axis}",): size, (f"threadIdx.{axis}",): 1}
         if step == {(f"gridDim.{axis}",): size} and start == own:
             return axis
-    raise NoMatchError(
-        f"The loop over {counter.name} does not step by the size of the grid from the block's number on."
-    )
+    raise NoMatchError(f"The loop over {counter.name} does not start at the block's index and step by the grid size.")
 
 
 def _require_alone(kernel: Kernel, block: Node, loop: Node) -> None:

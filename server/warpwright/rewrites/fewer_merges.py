@@ -139,7 +139,7 @@ def _matched(kernel: Kernel, block: Node) -> _Merge:
         if not used:
             continue
         return _Merge(elements, tuple(statements[place + 1 :]), used)
-    raise NoMatchError("No block here counts elements in shared memory, waits, and adds up what it counted.")
+    raise NoMatchError("No block here counts elements in shared memory and, after a barrier, adds its counts up.")
 
 
 def _declares(source: Source, statement: Node, name: str) -> bool:
@@ -171,7 +171,9 @@ def _rewrite(kernel: Kernel, block: Node, merge: _Merge) -> Rewrite:
         edits.append(edit)
     bound = source.node_text(elements.bound)
     loop = f"for (; {elements.index} < {bound}; {elements.index} += blockDim.x * gridDim.x)"
-    rounding = "" if exact else " The order of the sums, which atomics never fixed, changes, and with it the last bits."
+    rounding = (
+        "" if exact else " The order of the sums, which atomics never fixed, changes, so the last bits can change."
+    )
     return Rewrite(
         rewrite=NAME,
         title=title,
@@ -202,9 +204,7 @@ def _require_alike(kernel: Kernel, block: Node, elements: Elements) -> None:
     text = source.node_code(block)
     for macro in macros_naming(source, re.compile(rf"{OF_GRID.pattern}|\b{re.escape(elements.index)}\b")):
         if re.search(rf"\b{re.escape(macro)}\b", text):
-            raise NoMatchError(
-                f"{kernel.name} uses the macro {macro}, which reads the element's or the block's number."
-            )
+            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the element's or the block's index.")
     bound = {source.node_text(n) for n in descendants(elements.bound, "identifier")}
     variables = locals_of(kernel)
     if any(True for _ in descendants(elements.bound, "call_expression", "subscript_expression")) or not all(
@@ -284,7 +284,7 @@ def _require_added(kernel: Kernel, block: Node, merge: _Merge, ones: bool) -> bo
         kept = builtin_type(written)
         same = kept is not None and of is not None and (kept.kind, kept.size) == (of.kind, of.size)
         if written != "auto" and not same:
-            raise NoMatchError(f"`{name}` keeps what the block counted as {written or 'another type'}.")
+            raise NoMatchError(f"`{name}` holds the block's counts as {written or 'another type'}.")
     own = {
         declared_name(source, d)
         for statement in merge.behind
@@ -300,12 +300,12 @@ def _require_added(kernel: Kernel, block: Node, merge: _Merge, ones: bool) -> bo
             arguments = uncommented(target.child_by_field_name("arguments"))
             adds = target.type == "call_expression" and called_name(target, source) == "atomicAdd"
             if not adds or len(arguments) != 2 or target.parent is None or target.parent.type != "expression_statement":
-                raise NoMatchError(f"Line {line}, after the work, does more than add up what the block counted.")
+                raise NoMatchError(f"Line {line}, after the work, does more than add up the block's counts.")
             value = squeezed(source.node_code(arguments[1]))
             array = copies.get(value) or _element_of(source, arguments[1], merge.arrays)
             root = root_name(source, arguments[0])
             if array is None or root not in pointers:
-                raise NoMatchError(f"What line {line} adds is not an element of what the block counted.")
+                raise NoMatchError(f"Line {line} adds a value that is not one of the block's counts.")
             exact = _require_room(kernel, kinds[array], root, ones, line) and exact
             merged.setdefault(root, set()).add(next(descendants(arguments[0], "identifier")).start_byte)
             allowed |= {n.start_byte for n in descendants(arguments[1], "identifier")}
@@ -318,7 +318,7 @@ def _require_added(kernel: Kernel, block: Node, merge: _Merge, ones: bool) -> bo
             if text in merge.arrays | copies.keys() and use.start_byte not in allowed and not declares and not copied:
                 raise NoMatchError(f"`{text}` is used at line {line_of(source, use)} for more than to be added up.")
     if not merged:
-        raise NoMatchError("No block here counts elements in shared memory, waits, and adds up what it counted.")
+        raise NoMatchError("No block here counts elements in shared memory and, after a barrier, adds its counts up.")
     for root, places in merged.items():
         for use in names(block, source, root):
             if use.start_byte not in places:

@@ -163,7 +163,7 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
     words = set(re.findall(r"[A-Za-z_]\w*", text))
     for macro in naming(macros_of(kernel), NUMBER):
         if macro in words:
-            raise NoMatchError(f"The macro {macro} names the block's number.")
+            raise NoMatchError(f"The macro {macro} reads the block's index.")
     if reason := calls_by_number(kernel, block):
         raise NoMatchError(reason)
     indices, span = indices_of(kernel, None), kernel.span

@@ -231,7 +231,9 @@ def _require_independent(kernel: Kernel, indices: Indices, nest: _Nest) -> None:
     for d in nest.others:
         statement = d.parent
         if statement is None or not loads_nothing(source, statement) or d.type != "init_declarator":
-            raise NoMatchError(f"`{declared_name(source, d)}` at line {line_of(source, d)} is more than a number.")
+            raise NoMatchError(
+                f"`{declared_name(source, d)}` at line {line_of(source, d)} is not initialised by arithmetic alone."
+            )
 
 
 def _elements_set(source: Source, statement: Node) -> set[str]:

@@ -195,7 +195,7 @@ def _require_independent(kernel: Kernel, elements: Elements, statements: list[No
             continue
         used = any(True for _ in names(statement, source, elements.index)) or NUMBER.search(source.node_code(statement))
         if statement.type != "declaration" or used:
-            raise NoMatchError(f"Line {line_of(source, statement)} prepares something with the thread's number.")
+            raise NoMatchError(f"Line {line_of(source, statement)} prepares something with the thread's index.")
     whole = source.node_code(block) if block is not None else ""
     if "__shared__" in whole or "gridDim" in whole:
         raise NoMatchError(f"{kernel.name} uses shared memory or the size of its grid.")

@@ -142,9 +142,9 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
         source=source,
         edits=(*edits, *_kernel_edits(kernel, block, counts.pop())),
         explanation=(
-            f"{kernel.name} is launched with a block for each piece of work, far more than a GPU holds at once. Each "
-            "takes time to start, and a GPU starts about one at a time. Now no more blocks are launched than it holds; "
-            "each goes on to the piece of work that lies one grid further."
+            f"{kernel.name} is launched with one block for each piece of work, far more than a GPU holds at once, and "
+            "each block takes time to start. Now the grid has no more blocks than the GPU holds, and each block walks "
+            "over the pieces of work in a grid-stride loop."
         ),
     )
 
@@ -167,7 +167,7 @@ def _require_alone(kernel: Kernel, block: Node) -> None:
     }
     for hidden in [*macros_naming(source, OF_GRID), *sorted(called)]:
         if re.search(rf"\b{re.escape(hidden)}\b", text):
-            raise NoMatchError(f"{kernel.name} uses {hidden}, which reads the block's number.")
+            raise NoMatchError(f"{kernel.name} uses {hidden}, which reads the block's index.")
     shared = {array.name for array in kernel.shared_arrays}
     used = [n.start_byte for n in descendants(block, "identifier") if source.node_text(n) in shared]
     for leave in descendants(block, "return_statement"):

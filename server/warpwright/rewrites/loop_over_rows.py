@@ -156,7 +156,7 @@ def _rows(kernel: Kernel, block: Node, variables: Locals) -> _Rows:
         found = guarded_work(source, variables, row, [s for s in statements if s != statement])
         if found is not None:
             return _Rows(row, axis[1], statement, found)
-    raise NoMatchError(f"{kernel.name} has no variable that is set to the block's number in y and keeps it.")
+    raise NoMatchError(f"{kernel.name} has no variable that is set to the block's index in y and keeps it.")
 
 
 def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[str]) -> None:
@@ -165,7 +165,7 @@ def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[s
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, so its threads are not independent.")
     uses = [squeezed(source.node_code(n)) for n in descendants(block, "field_expression")]
     if uses.count(f"blockIdx.{rows.axis}") != 1 or f"gridDim.{rows.axis}" in uses:
-        raise NoMatchError(f"{kernel.name} uses the number of its block for more than the row.")
+        raise NoMatchError(f"{kernel.name} uses the index of its block for more than the row.")
     for word in descendants(block, "identifier"):
         whole = word.parent is None or word.parent.type != "field_expression"
         if source.node_text(word) in ("blockIdx", "gridDim") and whole:
@@ -177,7 +177,7 @@ def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[s
     }
     for hidden in [*macros_naming(source, OF_GRID), *sorted(called)]:
         if re.search(rf"\b{re.escape(hidden)}\b", text):
-            raise NoMatchError(f"{kernel.name} uses {hidden}, which reads the block's number.")
+            raise NoMatchError(f"{kernel.name} uses {hidden}, which reads the block's index.")
     if reason := unfit_call(kernel, block):
         raise NoMatchError(reason)
     for statement in rows.tested.work:
@@ -210,7 +210,9 @@ def _counted(kernel: Kernel, launches: list[Launch], axis: str, variables: Local
         pairs = [(_blocks(kernel, each, axis), arguments_of(kernel, each).get(parameter.name)) for each in launches]
         if all(blocks is not None and given is not None and same(blocks, given) for blocks, given in pairs):
             return parameter.name
-    raise NoMatchError(f"{kernel.name} does not test the row against their number, and no parameter is that number.")
+    raise NoMatchError(
+        f"{kernel.name} does not test the row against the number of rows, and no parameter is that number."
+    )
 
 
 def _blocks(kernel: Kernel, launch: Launch, axis: str) -> Formula | None:

@@ -207,7 +207,7 @@ def _bound_to_block(kernel: Kernel, block: Node) -> str:
             if source.node_text(use) == name and (use.parent is None or use.parent.type != "field_expression"):
                 return f"`{name}` is handed on as a whole at line {line_of(source, use)}."
     reason = calls_by_number(kernel, block)
-    if reason.endswith("depends on the thread's number."):
+    if reason.endswith("depends on the thread's index."):
         return reason
     return ""
 

@@ -119,7 +119,7 @@ class _Count:
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body_of(kernel)
-    reason = "Nothing to gain: no atomic here counts at a place of global memory that data decide."
+    reason = "Nothing to gain: no atomic here counts at a data-dependent address of global memory."
     atomics = [
         a
         for a in kernel.accesses
@@ -144,9 +144,11 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Count:
     arguments = uncommented(call.child_by_field_name("arguments"))
     line = line_of(source, call)
     if called_name(call, source) not in ("atomicAdd", "atomicInc") or len(arguments) != 2:
-        raise NoMatchError(f"What line {line} does is not a sum, so blocks cannot be added up.")
+        raise NoMatchError(f"The atomic at line {line} is not a sum, so the counts of blocks cannot be added up.")
     if called_name(call, source) == "atomicInc":
-        raise NoMatchError(f"atomicInc at line {line} starts again at a limit, so blocks cannot be added up.")
+        raise NoMatchError(
+            f"atomicInc at line {line} wraps around at a limit, so the counts of blocks cannot be added up."
+        )
     statement = call.parent
     outer = next((n for n in ancestors(call) if n.parent == block), None)
     if statement is None or statement.type != "expression_statement" or outer is None:
@@ -203,7 +205,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
     rounding = (
         ""
         if found.kind.is_integer
-        else " The order of the sums, which atomics never fixed, changes, and with it the last bits."
+        else " The order of the sums, which atomics never fixed, changes, so the last bits can change."
     )
     edits = [
         before_statement(

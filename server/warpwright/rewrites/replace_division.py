@@ -164,7 +164,7 @@ def _require_line_before(source: Source, loop: Node) -> None:
     first = next(iter(pragmas_before(source, loop)), loop)
     alone = not source.text(0, first.start_byte).rpartition("\n")[2].strip()
     if loop.parent is None or loop.parent.type != "compound_statement" or not alone:
-        raise NoMatchError(f"No line before the loop at line {line_of(source, loop)} could hold a statement.")
+        raise NoMatchError(f"No statement can be inserted before the loop at line {line_of(source, loop)}.")
 
 
 def _reciprocals(kernel: Kernel, indices: Indices, division: Node, loop: Node, at: Span | None) -> Rewrite:
@@ -249,7 +249,7 @@ def _counter(kernel: Kernel, indices: Indices, division: Node, loop: Node, divis
         raise NoMatchError(f"`{divisor}` is not unsigned, so it may be negative.")
     _require_grows(source, indices, counted, dividend)
     for leave in descendants(counted.body, "continue_statement"):
-        raise NoMatchError(f"A step of the loop may end at line {line_of(source, leave)}.")
+        raise NoMatchError(f"An iteration may end early at line {line_of(source, leave)}.")
     if counted.body.type != "compound_statement":
         raise NoMatchError(f"The body of the loop at line {line_of(source, loop)} has no braces for a counter.")
     text = squeezed(source.node_code(dividend))

@@ -218,9 +218,9 @@ def _require_steps(source: Source, indices: Indices, loop: CountedLoop) -> None:
     if loop.name in set(changed_names(source, loop.body)):
         raise NoMatchError(f"`{loop.name}` changes in the loop at line {line}.")
     for leave in descendants(loop.body, "continue_statement"):
-        raise NoMatchError(f"A step of the loop may end at line {line_of(source, leave)}.")
+        raise NoMatchError(f"An iteration may end early at line {line_of(source, leave)}.")
     if loop.node.parent is None or loop.node.parent.type != "compound_statement":
-        raise NoMatchError(f"No line before the loop at line {line} could hold a statement.")
+        raise NoMatchError(f"No statement can be inserted before the loop at line {line}.")
 
 
 def _require_steady(kernel: Kernel, indices: Indices, loop: CountedLoop, base: Node) -> None:

@@ -188,9 +188,9 @@ def _require_alone(kernel: Kernel, block: Node, variables: Locals, rows: Rows, b
         raise NoMatchError(f"`{bound}` changes.")
     uses = [squeezed(source.node_code(n)) for n in descendants(block, "field_expression")]
     if uses.count("blockIdx.y") != 1 or "gridDim.y" in uses:
-        raise NoMatchError(f"{kernel.name} uses the number of its block in y for more than the row.")
+        raise NoMatchError(f"{kernel.name} uses the index of its block in y for more than the row.")
     if used := next((m for m in macros_naming(source, OF_GRID) if re.search(rf"\b{re.escape(m)}\b", text)), None):
-        raise NoMatchError(f"The macro {used} names the block's number.")
+        raise NoMatchError(f"The macro {used} reads the block's index.")
     for statement in before:
         for use in descendants(statement, "identifier"):
             declares = statement.type == "declaration" and any(

@@ -214,7 +214,7 @@ def _update(source: Source, block: Node, statement: Node, step: str) -> Update:
         if squeezed(source.node_code(update.operand)) in theirs and is_thread_number(source, block, thread):
             return update
     raise NoMatchError(
-        f"The statement at line {line_of(source, statement)} does not combine an element of the thread's number with "
+        f"The statement at line {line_of(source, statement)} does not combine an element of the thread's index with "
         f"the one that is {step} further on by an operation that may be reordered."
     )
 

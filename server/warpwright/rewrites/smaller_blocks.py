@@ -188,7 +188,7 @@ def _require_free(kernel: Kernel, block: Node) -> None:
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, which ties its threads together.")
     for macro in naming(macros_of(kernel), NUMBER):
         if re.search(rf"\b{re.escape(macro)}\b", text):
-            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the thread's number.")
+            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the thread's index.")
     if reason := calls_by_number(kernel, block):
         raise NoMatchError(reason)
 

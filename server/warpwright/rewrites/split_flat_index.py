@@ -182,7 +182,7 @@ def _require_alone(kernel: Kernel, elements: Elements, indices: Indices, launche
         raise NoMatchError(f"{kernel.name} uses `{found.group()}` beside `{index}`.")
     for macro in macros_naming(source, re.compile(rf"{NUMBER.pattern}|\b{re.escape(index)}\b")):
         if re.search(rf"\b{re.escape(macro)}\b", text):
-            raise NoMatchError(f"The macro {macro} reads the thread's number.")
+            raise NoMatchError(f"The macro {macro} reads the thread's index.")
     if block is not None and (reason := calls_by_number(kernel, block)):
         raise NoMatchError(reason)
 

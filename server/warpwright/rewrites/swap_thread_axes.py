@@ -190,12 +190,12 @@ def _dependence(kernel: Kernel, block: Node) -> str:
         return f"{kernel.name} uses `{warp_level.group()}`, which depends on which threads share a warp."
     for macro in macros_naming(source, NUMBER):
         if re.search(rf"\b{re.escape(macro)}\b", text):
-            return f"{kernel.name} uses the macro {macro}, which reads the thread's number."
+            return f"{kernel.name} uses the macro {macro}, which reads the thread's index."
     for kind in descendants(source.root, "struct_specifier", "class_specifier", "union_specifier"):
         name = kind.child_by_field_name("name")
         named = source.node_text(name).partition("<")[0] if name is not None else ""
         if named and NUMBER.search(source.node_code(kind)) and re.search(rf"\b{re.escape(named)}\b", text):
-            return f"{kernel.name} uses {named}, which reads the thread's number."
+            return f"{kernel.name} uses {named}, which reads the thread's index."
     return calls_by_number(kernel, block)
 
 

@@ -221,7 +221,7 @@ def _require_plain(kernel: Kernel, block: Node) -> None:
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, which depends on which threads there are.")
     for macro in macros_naming(source, re.compile(r"\b(?:threadIdx|blockDim)\b")):
         if re.search(rf"\b{re.escape(macro)}\b", text):
-            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the thread's number.")
+            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the thread's index.")
     for use in descendants(block, "identifier"):
         whole = use.parent is None or use.parent.type != "field_expression"
         if source.node_text(use) in ("threadIdx", "blockDim") and whole:

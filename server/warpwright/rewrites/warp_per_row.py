@@ -224,7 +224,7 @@ def _require_plain(kernel: Kernel, block: Node) -> None:
     if macros := macros_naming(source, re.compile(r"\b(?:threadIdx|blockIdx)\b")):
         text = source.node_code(block)
         if used := next((m for m in macros if re.search(rf"\b{re.escape(m)}\b", text)), None):
-            raise NoMatchError(f"{kernel.name} uses the macro {used}, which reads the thread's number.")
+            raise NoMatchError(f"{kernel.name} uses the macro {used}, which reads the thread's index.")
     for around in descendants(block, "reference_declarator"):
         raise NoMatchError(f"What the reference at line {line_of(source, around)} leads to is not followed.")
     for taken in descendants(block, "init_declarator"):

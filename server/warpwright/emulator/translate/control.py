@@ -17,7 +17,7 @@ def call(w: Writer, i: Instruction) -> None:
     results, target, arguments, _ = call_parts(i)
     if not isinstance(target, Symbol) or target.name not in EXTERNAL:
         name = target.name
-        raise UnsupportedError(f"a call of {name}, whose code the module does not hold, is not emulated")
+        raise UnsupportedError(f"a call of {name} is not emulated: the module does not contain its code")
     if target.name == "vprintf":
         w.emit(f"{w.names.object('print_text', printing.print_text)}(m, g, {arguments!r}, {results!r}, {w.mask})")
     else:

@@ -76,7 +76,7 @@ from warpwright.rules.words import launch_evidence, launch_of, launch_related, p
 severity = Severity.ERROR
 
 FIXES = (
-    Fix("add-bounds-guard", "Test the thread's number"),
+    Fix("add-bounds-guard", "Test the thread's index"),
     Fix("guard-load", "Test the load as the store is tested", safe=False),
 )
 BYTES = Fix("ask-for-bytes", "Multiply by the size of an element")
