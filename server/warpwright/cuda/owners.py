@@ -1,7 +1,8 @@
 """Classes of the text that own memory of the device: a constructor allocates, a destructor frees.
 
 Example: `Buffer<float> x(n);` with `explicit Buffer(size_t n) { cudaMalloc(&data, n * sizeof(T)); }` owns n floats, of
-which `x.get()` is the pointer and `x.size()` the count.
+which `x.get()` is the pointer and `x.size()` the count. An object that another one is moved or copied into, that a
+function returns, or that several constructors could make is none of these: what it holds is not known.
 """
 
 from __future__ import annotations
@@ -20,20 +21,25 @@ from warpwright.syntax.source import Source
 
 _ALLOCATES = re.compile(r"(?:cuda|hip)Malloc(?:Managed|Async)?")
 _FREES = re.compile(r"(?:cuda|hip)Free(?:Async)?")
+_SIZE = re.compile(r"(?:.*(?:\.|->))?(?:size|length|count|numel)")
 _CLASSES = ("class_specifier", "struct_specifier")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerClass:
     """`place` is the parameter of the constructor that counts elements, `element` their type, or the template's
-    parameter for it; `pointers` and `counts` are what stands behind an object's name: `.get()`, `.size`."""
+    parameter for it; `arities` are the numbers of arguments for which no other constructor can be meant; `pointers` and
+    `counts` are what stands behind an object's name: `.get()`, `.size`; `fills`: the constructor may write the memory.
+    """
 
     name: str
     place: int
     element: str
     templated: str
+    arities: frozenset[int]
     pointers: frozenset[str]
     counts: frozenset[str]
+    fills: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +80,41 @@ def owners_in(source: Source, function: Node) -> Iterator[Owner]:
         given = uncommented(next(descendants(typed, "template_argument_list"), None))
         element = source.node_code(given[0]) if given and kind.templated else kind.element
         for declarator in declaration.children_by_field_name("declarator"):
-            listed = declarator.child_by_field_name("value") or declarator.child_by_field_name("parameters")
-            arguments = uncommented(listed)
+            arguments = _arguments(source, declarator, kind)
             inner = declarator.child_by_field_name("declarator")
-            if inner is not None and inner.type == "identifier" and len(arguments) > kind.place:
+            if inner is None or inner.type != "identifier" or len(arguments) not in kind.arities:
+                continue
+            if not _may_be_object(source, function, arguments[kind.place], kind):
                 factors = _factors(arguments[kind.place])
                 if factors:
                     yield Owner(kind, source.node_code(inner), declaration, arguments[kind.place], factors, element)
+
+
+def _arguments(source: Source, declarator: Node, kind: OwnerClass) -> list[Node]:
+    """What a declaration hands to a constructor; nothing where it takes the object from elsewhere."""
+    value = declarator.child_by_field_name("value")
+    if value is None:
+        return uncommented(declarator.child_by_field_name("parameters"))
+    if value.type == "call_expression" and _called(source, value).split("<")[0].strip() == kind.name:
+        value = value.child_by_field_name("arguments")
+    return uncommented(value) if value is not None and value.type in ("argument_list", "initializer_list") else []
+
+
+def _may_be_object(source: Source, function: Node, given: Node, kind: OwnerClass) -> bool:
+    """Whether an argument may be an object of the class: what a call gives, and a name that is declared so."""
+    given = uncast(source, given)
+    if given.type == "call_expression" or next(descendants(given, "abstract_function_declarator"), None) is not None:
+        return _SIZE.fullmatch(_called(source, given)) is None
+    name = source.node_code(given)
+    for each in descendants(function, "declaration", "parameter_declaration"):
+        typed = each.child_by_field_name("type")
+        text = unqualified(source.node_code(typed)).split("<")[0].strip() if typed is not None else ""
+        for declarator in each.children_by_field_name("declarator") if text in (kind.name, "auto") else ():
+            value = declarator.child_by_field_name("value")
+            is_size = value is not None and _SIZE.fullmatch(_called(source, value)) is not None
+            if declared_name(source, declarator) == name and (text == kind.name or not is_size):
+                return True
+    return False
 
 
 def _factors(given: Node) -> tuple[Node, ...]:
@@ -123,13 +157,55 @@ def _class(source: Source, node: Node, body: Node, name: str) -> OwnerClass | No
     if templated and not is_open:
         return None
     counts = {each for each, value in kept.items() if value == counted}
+    declarator = maker.child_by_field_name("declarator")
+    others = [each for each in descendants(body, "function_declarator") if each != declarator]
+    arities = _arities(declarator) - {
+        number for each in others if _makes(source, each, name) for number in _arities(each)
+    }
     return OwnerClass(
         name,
         names.index(counted),
         element,
         element if is_open else "",
+        arities,
         frozenset(_spelled(source, methods, {member})),
         frozenset(_spelled(source, methods, counts)),
+        any(
+            _may_fill(source, each, member, methods)
+            for each in calls[calls.index(made[0]) + 1 :]
+            if _is_within(each, maker)
+        ),
+    )
+
+
+def _makes(source: Source, declarator: Node, name: str) -> bool:
+    """Whether a member is a constructor that does not take an object of the class itself."""
+    made = declarator.child_by_field_name("declarator")
+    given = uncommented(declarator.child_by_field_name("parameters"))
+    typed = given[0].child_by_field_name("type") if len(given) == 1 else None
+    itself = typed is not None and source.node_code(typed).split("<")[0].strip() == name
+    return made is not None and source.node_code(made) == name and not itself
+
+
+def _arities(declarator: Node | None) -> frozenset[int]:
+    """With how many arguments a function can be called: up to 16 where it takes any number."""
+    given = uncommented(declarator.child_by_field_name("parameters")) if declarator is not None else []
+    least = sum(each.type == "parameter_declaration" for each in given)
+    most = 16 if any("variadic" in each.type for each in given) else len(given)
+    return frozenset(range(least, most + 1))
+
+
+def _may_fill(source: Source, call: Node, member: str, methods: list[Node]) -> bool:
+    """Whether a call in the constructor is given the memory, or is one of the class's own."""
+    called = _called(source, call).removeprefix("this->").split("<")[0]
+    given = call.child_by_field_name("arguments")
+    named = (
+        (source.node_code(each) for each in descendants(given, "identifier", "this", "field_identifier"))
+        if given
+        else ()
+    )
+    return called in {function_name(source, each) for each in methods} or any(
+        each in (member, "this") for each in named
     )
 
 

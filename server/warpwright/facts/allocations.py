@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from warpwright.facts.unit import Unit
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import descendants, launch_configuration, parameters_of, uncommented, with_casts
+from warpwright.syntax.nodes import descendants, is_called, launch_configuration, parameters_of, uncommented, with_casts
 from warpwright.syntax.source import Source
 
 _ALLOCATES = re.compile(r"(?:cuda|hip)(?:Malloc(?:Managed|Async|Host)?|HostAlloc)")
@@ -42,10 +42,10 @@ def allocation_of(unit: Unit, source: Source, function: Node, name: str) -> Node
 
 def is_unfilled(source: Source, function: Node, name: str, allocation: Node, launch: Node) -> bool:
     """Whether a launch is the first that is done with a local pointer's memory, and is handed it once: by its name,
-    or in the struct whose member it is."""
+    or in the struct whose member it is, of which no method is called before."""
     all_uses = _uses(source, function)
     whole = all_uses.get(name.partition(".")[0], ()) if "." in name else ()
-    plain = [use for use in whole if not _is_member(use)]
+    plain = [use for use in whole if not _is_member(use) or (use.parent is not None and is_called(use.parent))]
     uses = [use.start_byte for use in (*all_uses.get(name, ()), *plain)]
     between = [at for at in uses if allocation.end_byte <= at < launch.start_byte]
     handed = [at for at in uses if launch.start_byte <= at < launch.end_byte]

@@ -529,7 +529,8 @@ class HostReader:
     def _is_unfilled(self, scope: HostScope, argument: Node, launch: Node) -> bool:
         owner = self._owner(scope, uncast(scope.source, argument), launch.start_byte)
         if owner is not None and scope.function is not None:
-            return is_unfilled(scope.source, scope.function, owner.name, owner.declaration, launch)
+            first = is_unfilled(scope.source, scope.function, owner.name, owner.declaration, launch)
+            return first and not owner.kind.fills
         call = self._allocation(scope, argument, launch.start_byte)
         name = scope.source.node_code(uncast(scope.source, argument))
         return (
