@@ -238,7 +238,7 @@ def _readings_json(made: Sequence[_Made]) -> dict[str, object]:
 def _print(draft: Draft, report: Report | None, said: Sequence[str]) -> None:
     """The draft alone on stdout, so that it can be redirected to a file; what is to be said of it on stderr."""
     if report is None:
-        say_error(draft.reason)
+        say_error(f"{draft.reason} Say it in other words, or as a formula such as y[i] = 2 * x[i].")
         say_note("the model's own words:")
         for line in draft.raw.splitlines():
             click.echo(f"  {printable(line)}", err=True)

@@ -96,6 +96,8 @@ def torch_check(asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> 
     """Import the module, which runs its code, and try its operator: only where a user asks for it.
 
     Raises NotCheckedError and CancelledError."""
+    if asked.module.endswith(".py") and not Path(asked.module).is_file():
+        raise NotCheckedError(f"There is no file {asked.module}.")
     found: dict[str, Found] = {}
     machine: Mapping[str, Any] = {}
     step: Mapping[str, Any] | None = None
