@@ -74,7 +74,7 @@ def owners_in(source: Source, function: Node) -> Iterator[Owner]:
     kinds = owner_classes(source)
     for declaration in descendants(function, "declaration") if kinds else ():
         typed = declaration.child_by_field_name("type")
-        kind = kinds.get(unqualified(source.node_code(typed)).split("<")[0].strip()) if typed is not None else None
+        kind = kinds.get(_class_name(source, typed))
         if kind is None or typed is None:
             continue
         given = uncommented(next(descendants(typed, "template_argument_list"), None))
@@ -95,7 +95,7 @@ def _arguments(source: Source, declarator: Node, kind: OwnerClass) -> list[Node]
     value = declarator.child_by_field_name("value")
     if value is None:
         return uncommented(declarator.child_by_field_name("parameters"))
-    if value.type == "call_expression" and _called(source, value).split("<")[0].strip() == kind.name:
+    if value.type == "call_expression" and _class_name(source, value.child_by_field_name("function")) == kind.name:
         value = value.child_by_field_name("arguments")
     return uncommented(value) if value is not None and value.type in ("argument_list", "initializer_list") else []
 
@@ -107,8 +107,7 @@ def _may_be_object(source: Source, function: Node, given: Node, kind: OwnerClass
         return _SIZE.fullmatch(_called(source, given)) is None
     name = source.node_code(given)
     for each in descendants(function, "declaration", "parameter_declaration"):
-        typed = each.child_by_field_name("type")
-        text = unqualified(source.node_code(typed)).split("<")[0].strip() if typed is not None else ""
+        text = _class_name(source, each.child_by_field_name("type"))
         for declarator in each.children_by_field_name("declarator") if text in (kind.name, "auto") else ():
             value = declarator.child_by_field_name("value")
             is_size = value is not None and _SIZE.fullmatch(_called(source, value)) is not None
@@ -246,6 +245,11 @@ def _is_set(source: Source, method: Node, member: str) -> bool:
         if left is not None and source.node_code(left) == member and value not in ("nullptr", "NULL", "0"):
             return True
     return False
+
+
+def _class_name(source: Source, typed: Node | None) -> str:
+    """`Buffer` of `ours::Buffer<float>`."""
+    return unqualified(source.node_code(typed)).split("<")[0].strip() if typed is not None else ""
 
 
 def _called(source: Source, call: Node) -> str:

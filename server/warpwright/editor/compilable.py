@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warpwright.cuda.extension.entries import is_extension
-from warpwright.editor.undeclared import undeclared_name, undefined_function
+from warpwright.editor.undeclared import header_text, undeclared_name, undefined_function
 from warpwright.facts.model import Program
 from warpwright.facts.unit_launches import is_device_code
 from warpwright.problems.kernel_text import live
@@ -136,10 +136,10 @@ class _Form(NamedTuple):
 @lru_cache(maxsize=4)
 def _declarations(toolkit: tuple[Path, ...]) -> Mapping[bytes, tuple[_Form, ...]]:
     """The functions of the runtime that are declared for C alone, whose overloads are all known."""
-    overloaded = {name for folder in toolkit for name in _OVERLOAD.findall(_text(folder / "cuda_runtime.h"))}
+    overloaded = {name for folder in toolkit for name in _OVERLOAD.findall(header_text(folder / "cuda_runtime.h"))}
     found: dict[bytes, tuple[_Form, ...]] = {}
     for folder in toolkit:
-        for name, inside in _DECLARATION.findall(_text(folder / "cuda_runtime_api.h")):
+        for name, inside in _DECLARATION.findall(header_text(folder / "cuda_runtime_api.h")):
             parameters = [] if inside.strip() == b"void" else inside.split(b",")
             given = sum(b"__dv(" in each for each in parameters)
             structs = {
@@ -151,14 +151,9 @@ def _declarations(toolkit: tuple[Path, ...]) -> Mapping[bytes, tuple[_Form, ...]
     return found
 
 
-@lru_cache(maxsize=256)
-def _text(header: Path) -> bytes:
-    return header.read_bytes() if header.is_file() else b""
-
-
 def _is_named(name: bytes, toolkit: tuple[Path, ...]) -> bool:
     """Whether a toolkit's own headers name a part of the runtime."""
-    return any(name in _named(header) for header in _headers(toolkit) if name in _text(header))
+    return any(name in _named(header) for header in _headers(toolkit) if name in header_text(header))
 
 
 @lru_cache(maxsize=4)
@@ -170,4 +165,4 @@ def _headers(toolkit: tuple[Path, ...]) -> list[Path]:
 
 @lru_cache(maxsize=256)
 def _named(header: Path) -> frozenset[bytes]:
-    return frozenset(_DECLARED.findall(_text(header)))
+    return frozenset(_DECLARED.findall(header_text(header)))

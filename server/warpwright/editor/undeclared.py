@@ -52,7 +52,7 @@ def undeclared_name(program: Program, folders: tuple[Path, ...]) -> str:
     roots = (_IMPLICIT, *(name for _, name in program.unread_includes))
     left = set(used)
     for header in _closure(roots, folders):
-        text = _text(header)
+        text = header_text(header)
         if any(name in text for name in left):  # most headers say none of them, and need not be read word by word
             left -= _words(header)
         if not left:
@@ -115,7 +115,7 @@ def _closure(roots: Iterable[str], folders: tuple[Path, ...]) -> Iterator[Path]:
 
 @lru_cache(maxsize=_MOST_HEADERS)
 def _included(header: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
-    found = (_resolved(decoded(name), (header.parent, *folders)) for name in _INCLUDE.findall(_text(header)))
+    found = (_resolved(decoded(name), (header.parent, *folders)) for name in _INCLUDE.findall(header_text(header)))
     return tuple(path for path in found if path is not None)
 
 
@@ -124,11 +124,12 @@ def _resolved(name: str, folders: tuple[Path, ...]) -> Path | None:
 
 
 @lru_cache(maxsize=_MOST_HEADERS)
-def _text(header: Path) -> bytes:
-    return header.read_bytes()
+def header_text(header: Path) -> bytes:
+    """The bytes of a header; none where it is not there."""
+    return header.read_bytes() if header.is_file() else b""
 
 
 @lru_cache(maxsize=_MOST_HEADERS)
 def _words(header: Path) -> frozenset[bytes]:
     """The words of its code."""
-    return frozenset(_WORD.findall(code_of(_text(header))))
+    return frozenset(_WORD.findall(code_of(header_text(header))))

@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
 from warpwright.facts.unit import Unit
-from warpwright.syntax.nodes import descendants, enclosing, launch_configuration
+from warpwright.syntax.nodes import LOOPS, descendants, enclosing, launch_configuration
 from warpwright.syntax.source import Source
 
 _READS_ERROR = {"cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError"}
@@ -27,7 +27,6 @@ _WAITS = {
 }
 _SCOPES = ("function_definition", "lambda_expression")
 _BRANCHES = ("if_statement", "switch_statement")
-_LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _LEAVES = ("return_statement", "goto_statement", "continue_statement", "throw_statement", "co_return_statement")
 _CHECKER = re.compile(r"check|err|assert|verify|safe", re.IGNORECASE)
 
@@ -146,7 +145,7 @@ def loop_of_launches(call: Node) -> Node | None:
     found, node = None, enclosing(call, "expression_statement")
     while node is not None and (body := node.parent) is not None:
         loop = body.parent if body.type == "compound_statement" else body
-        if loop is None or loop.type not in _LOOPS:
+        if loop is None or loop.type not in LOOPS:
             break
         if body is not loop and any(each != node and not _only_launches(each) for each in body.named_children):
             break
@@ -164,7 +163,7 @@ def _leaves(statement: Node) -> bool:
     """Whether the end of the `switch` or `if` around a statement may be missed. A `break` leads there from a case."""
     if any(True for _ in descendants(statement, *_LEAVES)):
         return True
-    left = (enclosing(each, "switch_statement", *_LOOPS) for each in descendants(statement, "break_statement"))
+    left = (enclosing(each, "switch_statement", *LOOPS) for each in descendants(statement, "break_statement"))
     return any(around is None or around.type != "switch_statement" for around in left)
 
 
@@ -176,7 +175,7 @@ def is_waited_for(source: Source, call: Node) -> bool:
         left: Node | None = None
         for each in _after(node):
             if each.type == "break_statement":
-                left = enclosing(each, "switch_statement", *_LOOPS)
+                left = enclosing(each, "switch_statement", *LOOPS)
                 break
             if each.type not in ("if_statement", "expression_statement", "declaration", "comment"):
                 return False

@@ -59,7 +59,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._alike import require_alike_around
-from warpwright.rewrites._code import NoMatchError, body_of, called_name, in_macro, overlaps
+from warpwright.rewrites._code import NoMatchError, body_of, called_name, condition_of, in_macro, overlaps
 from warpwright.rewrites._layout import before_statement, free_name
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
@@ -106,8 +106,7 @@ def _named(kernel: Kernel, span: Span, *, is_left_out: bool) -> Rewrite:
     if name.startswith("__shfl"):
         raise NoMatchError("Whom a shuffle reads from under a condition is the author's to say.")
     branch = enclosing(call, "if_statement")
-    clause = branch.child_by_field_name("condition") if branch is not None else None
-    test = clause.child_by_field_name("value") if clause is not None else None
+    test = condition_of(branch) if branch is not None else None
     taken = branch.child_by_field_name("consequence") if branch is not None else None
     if branch is None or test is None or taken is None or not taken.start_byte <= call.start_byte < taken.end_byte:
         raise NoMatchError("The call does not stand under an `if` of its own.")

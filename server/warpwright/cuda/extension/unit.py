@@ -61,7 +61,7 @@ class Function:
 
     @cached_property
     def calls(self) -> tuple[Node, ...]:
-        return tuple(descendants(self.node, "call_expression"))
+        return tuple(nodes_below(self.source, self.node, "call_expression"))
 
     @property
     def launches(self) -> Iterator[Node]:
