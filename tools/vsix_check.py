@@ -30,6 +30,7 @@ _HAVE = (
     "extension/changelog.md",
     "extension/bundled/server/warpwright/lsp/__main__.py",
     "extension/bundled/server/warpwright/verify/recorded/runtime.cpp",
+    "extension/bundled/server/warpwright_harness/cupti_trace.cpp",
     "extension/bundled/server/warpwright_harness/__main__.py",
     "extension/bundled/server/warpwright/assist/taught/data/card.json",
     "extension/bundled/server/warpwright/assist/taught/data/changes-1.npz",

@@ -2,7 +2,8 @@
 # On a training machine without network, from the repository's folder; each call ends within its ten minutes.
 #
 #   away.sh keep FOLDER     keep a folder of pack.sh here: first, then part-aa, part-ab, ...
-#   away.sh ablations       train on 2,000, 8,000 and 32,000 examples of formulas, and on kernels' text alone and with them
+#   away.sh ablations       train on 2,000, 8,000 and 32,000 examples of formulas
+#   away.sh texts FOLDER    train on formulas, on kernels' texts, on both, and on formulas after texts; FOLDER is of `texts make`
 #   away.sh big             the 270m recipe with two rounds of retraining; call it again until it says that it is done
 #   away.sh taught          train the weights themselves (270m_whole), as codes of 2 and 3 bits, with the answers of each; call it again, too
 #   away.sh again           an epoch from what ships, on rows of another seed's names and steps, and its mean with what ships
@@ -76,10 +77,24 @@ keep) keep "$1" ;;
 ablations)
     whole
     rm -f "$OUT/ablations.json"
-    for count in ${COUNTS:-2000 8000 32000}; do one "formula-$count" --set "mix={formula=1}" --set "examples=$count" "$@"; done
-    one kernel --set "mix={kernel=1}" "$@" --set judge_every=0
-    one both --set "mix={formula=0.5, kernel=0.5}" "$@"
-    one pretrained --set "mix={formula=1}" --set pretrain_epochs=1 "$@" ;;
+    for count in ${COUNTS:-2000 8000 32000}; do one "formula-$count" --set "mix={formula=1}" --set "examples=$count" "$@"; done ;;
+texts)
+    whole
+    FROM=$1
+    shift
+    for run in "formula|formula=1|0|formula" "kernel|kernel=1|0|kernel" "both|formula=0.5, kernel=0.5|0|formula kernel" "pretrained|formula=1|1|formula"; do
+        IFS='|' read -r name mix epochs asked <<EOF
+$run
+EOF
+        [ -e "$KEPT/texts-$name/training.json" ] || "$PYTHON" -m warpwright_upskill.train "$FROM/examples.rows" --model "$MODEL" \
+            --out "$KEPT/texts-$name" --config "$HERE/270m_whole.toml" --set "mix={$mix}" --set "pretrain_epochs=$epochs" --set epochs=3 "$@"
+        cp "$KEPT/texts-$name/training.json" "$OUT/texts-$name-training.json"
+        for task in $asked; do
+            "$PYTHON" -m warpwright_upskill.answers ask "$FROM/$task.json" --model "$MODEL" --adapter "$KEPT/texts-$name" --tries "${TRIES:-4}" \
+                --most "${MOST:-600}" --out "$OUT/texts-$name-$task.json"
+        done
+    done
+    echo "done" ;;
 big)
     whole
     ROUNDS=${ROUNDS:-2} WORKERS=${WORKERS:-$(nproc)} "$HERE/recipe.sh" 270m "$KEPT/examples.rows" "$KEPT/big" "$@"

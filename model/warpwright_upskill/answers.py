@@ -31,7 +31,6 @@ from warpwright_upskill.training.lora import load_adapter
 from warpwright_upskill.training.sampling import sample
 
 AT_ONCE = 2048
-MOST_TOKENS = 256
 
 
 def read_answers(path: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
@@ -91,9 +90,10 @@ def prepare(prompts: Path, shown: Path | None, examples: Path | None, limit: int
 @click.argument("prompts", type=click.Path(path_type=Path))
 @click.option("--adapter", type=click.Path(path_type=Path), required=True, help="Folder that `train` wrote.")
 @click.option("--tries", default=8, show_default=True, type=click.IntRange(1, 64), help="Answers to each prompt.")
+@click.option("--most", default=256, show_default=True, type=click.IntRange(1), help="Tokens of an answer.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True)
 @model_option
-def ask(prompts: Path, adapter: Path, tries: int, out: Path, model: str | None) -> None:
+def ask(prompts: Path, adapter: Path, tries: int, most: int, out: Path, model: str | None) -> None:
     """Answer PROMPTS: the likeliest answer first, then drawn ones."""
     gguf = find_base(model).path
     with _reading(prompts, "prompts", "answers prepare"):
@@ -108,7 +108,7 @@ def ask(prompts: Path, adapter: Path, tries: int, out: Path, model: str | None) 
     taught = load_adapter(weights, adapter, gguf)
     rows = list(asked.values())
     with progress_bar("answers", 100) as progress:
-        first = sample(taught, rows, most=MOST_TOKENS, at_once=AT_ONCE, progress=progress)
+        first = sample(taught, rows, most=most, at_once=AT_ONCE, progress=progress)
         more: list[list[tuple[int, ...]]] = [[] for _ in rows]
         if tries > 1:
             more = sample(
@@ -116,7 +116,7 @@ def ask(prompts: Path, adapter: Path, tries: int, out: Path, model: str | None) 
                 rows,
                 each=tries - 1,
                 temperature=TEMPERATURE,
-                most=MOST_TOKENS,
+                most=most,
                 at_once=AT_ONCE,
                 progress=progress,
             )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -97,7 +99,37 @@ def test_a_machine_without_network_trains_on_what_was_packed(tiny: Path, lesson:
         script("away.sh", "keep", part)
     script("away.sh", "ablations", *changes)
     script("away.sh", "big", *changes)
-    answers = {"formula-2.json", "kernel.json", "both.json", "pretrained.json", "first.json"}
+    answers = {"formula-2.json", "first.json"}
     adapter = {"adapter.gguf", "adapter.gguf.json", "adapter.gguf.NOTICE"}
     beside = {"ablations.json", "first-training.json", "rounds.json"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == answers | adapter | beside
+
+
+@pytest.mark.slow
+@pytest.mark.upskill
+@pytest.mark.llm
+def test_formulas_and_texts_of_kernels_are_trained_on_side_by_side(tiny: Path, tmp_path: Path) -> None:
+    examples, made, out, kept = (tmp_path / each for each in ("examples.jsonl", "made", "out", "kept"))
+    asked = Example("formula", "", Provenance("sampler", ""), Metrics("parsed", "test"), cuda_kernel="written")
+    sampled = [replace(asked, problem=each.family, formula=each.text) for each in itertools.islice(samples("texts"), 4)]
+    of_all = [replace(each, split=split) for each in sampled for split in ("train", "dev", "held-out")]
+    write_json_lines(examples, of_all)
+    kept.mkdir()
+    (kept / "part-aa").write_bytes(tiny.read_bytes())
+    (kept / "base.sha256").write_text(hashlib.sha256(tiny.read_bytes()).hexdigest())
+    env = {**os.environ, "PYTHON": sys.executable, "KEPT": str(kept), "OUT": str(out), "TRIES": "1", "MOST": "4"}
+
+    def run(*command: str | Path) -> None:
+        subprocess.run([*map(str, command)], env=env, check=True, capture_output=True, timeout=240)
+
+    texts = (sys.executable, "-m", "warpwright_upskill.texts")
+    changes = settings(max_steps=1, batch=2, answer_tokens=4, judged=1, device="cpu", max_tokens=4096)
+    run(*texts, "make", examples, "--out", made, "--model", tiny)
+    run("sh", RUNS / "away.sh", "texts", made, *changes)
+    answered = [("formula",) * 2, ("kernel",) * 2, ("both", "formula"), ("both", "kernel"), ("pretrained", "formula")]
+    answers = [out / f"texts-{name}-{task}.json" for name, task in answered]
+    run(*texts, "judge", examples, *answers, "--out", tmp_path / "judged.json")
+    judged = json.loads((tmp_path / "judged.json").read_text())
+    assert [(each["run"], each["answers"]) for each in judged] == [
+        (f"texts-{name}-{task}", task) for name, task in answered
+    ]

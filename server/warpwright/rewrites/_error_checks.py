@@ -44,14 +44,14 @@ def torch_headers(source: Source) -> list[str]:
     return [] if _TORCH_CHECK_HEADER.search(source.code_text()) else ["#include <c10/cuda/CUDAException.h>"]
 
 
-def message_headers(source: Source) -> list[str]:
-    """The includes that `fprintf` and `exit` need, where the file does not have them; by their C names where
-    it has such headers and none of C++."""
+def message_headers(source: Source, *headers: str) -> list[str]:
+    """The includes of some headers of C's library, such as "cstdio", that the file does not have; by their C names
+    where it has such headers and none of C++."""
     text = source.code_text()
     of_c = re.search(r"#\s*include\s*<\w+\.h>", text) and not re.search(r"#\s*include\s*<\w+>", text)
     return [
         f"#include <{names[1] if of_c else names[0]}>"
-        for names in (("cstdio", "stdio.h"), ("cstdlib", "stdlib.h"))
+        for names in ((each, f"{each[1:]}.h") for each in headers)
         if not re.search(rf"#\s*include\s*[<\"](?:{'|'.join(map(re.escape, names))})[>\"]", text)
     ]
 

@@ -241,7 +241,7 @@ def _macro(source: Source, name: str) -> list[TextEdit]:
     width = max(map(len, lines))
     text = "".join(f"{line:<{width}} \\\n" for line in lines) + "  } while (0)\n"
     present = leading_includes(source)
-    headers = message_headers(source)
+    headers = message_headers(source, "cstdio", "cstdlib")
     if present:
         at = present[-1].end_byte
         return [*include_edits(source, headers), TextEdit(at, at, f"\n{text}")]

@@ -12,8 +12,10 @@ __global__ void fill(float *out, float value, int n) {
     out[i] = value;
 }
 
-void run(float *out, int n) {
-  fill<<<(n + 255) / 256, 256>>>(out, 1.0f, n);
+int main() {
+  float *out;
+  cudaMalloc(&out, 1000 * sizeof(float));
+  fill<<<4, 256>>>(out, 1.0f, 1000);
 }
 ```
 
@@ -29,8 +31,10 @@ __global__ void fill(float *out, float value, int n) {
     out[i] = value;
 }
 
-void run(float *out, int n) {
-  fill<<<(n + 255) / 256, 256>>>(out, 1.0f, n);
+int main() {
+  float *out;
+  cudaMalloc(&out, 1000 * sizeof(float));
+  fill<<<4, 256>>>(out, 1.0f, 1000);
   if (cudaError_t error = cudaGetLastError()) {
     fprintf(stderr, "fill: %s\n", cudaGetErrorString(error));
     exit(EXIT_FAILURE);
@@ -45,7 +49,8 @@ The first of these that fits is used:
   `checkCudaErrors(...)`;
 - `C10_CUDA_KERNEL_LAUNCH_CHECK()` in an extension of PyTorch;
 - `return error;` in a function that returns `cudaError_t`;
-- a message and `exit`, as above.
+- a message and `exit`, as above, in a program: a file with `main`, or a function that no pointer is handed to;
+- a message alone, with `cudaPeekAtLastError()`, which leaves the error for the caller.
 
 ## Assumes
 
@@ -54,7 +59,7 @@ The first of these that fits is used:
 
 ## Cost
 
-Some nanoseconds of host time: `cudaGetLastError()` does not wait for the kernel. It also clears the error that it
+Some nanoseconds of host time: neither call waits for the kernel. `cudaGetLastError()` also clears the error that it
 reads, so a check further down no longer sees it.
 """
 
@@ -90,6 +95,8 @@ NAME = "check-launch"
 title = "Check the launch"
 goals = ("fix",)
 relies_on = ()
+
+_MAIN = re.compile(r"^\s*(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -162,16 +169,23 @@ def _style(label: str, source: Source, function: Node, statement: Node) -> tuple
             "and returns it to the caller",
         )
     std = std_prefix(source)
+    message = f'\t{std}fprintf(stderr, "{label}: %s\\n", cudaGetErrorString({error}));'
+    if not _is_of_program(source, function):
+        lines = [f"if (cudaError_t {error} = cudaPeekAtLastError())", message]
+        return lines, message_headers(source, "cstdio"), "and prints it; the caller can still read it"
     return (
-        [
-            f"if (cudaError_t {error} = cudaGetLastError()) {{",
-            f'\t{std}fprintf(stderr, "{label}: %s\\n", cudaGetErrorString({error}));',
-            f"\t{std}exit(EXIT_FAILURE);",
-            "}",
-        ],
-        message_headers(source),
+        [f"if (cudaError_t {error} = cudaGetLastError()) {{", message, f"\t{std}exit(EXIT_FAILURE);", "}"],
+        message_headers(source, "cstdio", "cstdlib"),
         "and ends the program with a message",
     )
+
+
+def _is_of_program(source: Source, function: Node) -> bool:
+    """Whether a function may end the process: one of a file with `main`, or one that gets nothing from a caller that
+    it would have to give back."""
+    name, text = function_name(source, function), source.code_text(function.start_byte, function.end_byte)
+    handed = text.partition("{")[0].partition("(")[2]
+    return name == "main" or _MAIN.search(source.code_text()) is not None or not re.search(r"[*&\[]", handed)
 
 
 def _insert(source: Source, statement: Node, lines: list[str]) -> list[TextEdit]:
