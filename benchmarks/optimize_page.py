@@ -155,7 +155,7 @@ def _plans(plans: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     tried = sum(len(row["candidates"]) for row in result["kernels"])
     return PLANS.format(
         command=plans["command"],
-        model=plans["model"] + (f" with the adapter {plans['adapter']}" if plans["adapter"] else ", untuned"),
+        model=plans["model"] + (f" with the adapter {plans['adapter']}" if plans["adapter"] else ""),
         seeds=plans["seeds"],
         kernels=len(rows),
         table="\n".join(plan_table(plans)),
