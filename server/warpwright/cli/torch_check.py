@@ -40,7 +40,13 @@ from warpwright.verify.torch_check_words import HEAD, explained, headline, markd
     help="A function of the module that makes one training step with the operator that it is handed: timed with the "
     "operator and with --reference.",
 )
-@click.option("--only", metavar="CHECK", multiple=True, type=click.Choice(CHECKS), help="Make this check only.")
+@click.option(
+    "--only",
+    metavar="CHECK",
+    multiple=True,
+    type=click.Choice(("eager", *CHECKS)),
+    help="Make this check only, behind the plain call (eager).",
+)
 @click.option("--skip", metavar="CHECK", multiple=True, type=click.Choice(CHECKS), help="Leave this check out.")
 @click.option(
     "--timeout",

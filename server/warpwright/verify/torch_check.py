@@ -126,7 +126,7 @@ def torch_check(asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> 
         status, said = _ended(finished, asked.seconds)
         found[at] = Found(at, status, said)
         left = replace(left, checks=left.checks[left.checks.index(at) + 1 :])
-    ordered = tuple(found[name] for name in ("eager", *asked.checks) if name in found)
+    ordered = tuple(found[name] for name in ("eager", *asked.checks, "training step") if name in found)
     kernels = tuple(machine.get("kernels", ()))
     return TorchCheck(asked.operator, machine.get("torch", ""), machine.get("gpu", ""), kernels, ordered, step)
 

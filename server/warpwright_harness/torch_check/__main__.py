@@ -72,15 +72,22 @@ def _run(request: dict[str, Any], emit: Any) -> None:
         except Exception as error:
             emit(event="check", check=check.name, status="not-run", said=f"{type(error).__name__}: {str(error)[:160]}")
             continue
-        emit(event="check", check=check.name, **_as_json(answer), cure=check.cure if answer.status in FAULTS else "")
+        emit(
+            event="check",
+            check=check.name,
+            **_as_json(answer),
+            cure=(answer.cure or check.cure) if answer.status in FAULTS else "",
+        )
     if request.get("step"):
-        from warpwright_harness.torch_check.step import measured
+        from warpwright_harness.torch_check.step import called, measured
 
         emit(event="begin", check="step")
         _limit(10 * request["seconds"])
         try:
             step = found(names, request["step"], request["module"])
             assert subject.reference is not None
+            answer = called(subject, step)
+            emit(event="check", check="training step", **_as_json(answer), cure=answer.cure)
             emit(event="step", **measured(step, subject.call, subject.reference, subject.device == "cuda"))
         except Exception as error:
             emit(event="step", error=f"{type(error).__name__}: {str(error)[:200]}")

@@ -29,8 +29,7 @@ _LAYOUT = "Call .contiguous() on the argument, or read it by its strides."
 CHECKS = (
     Check("repeated", plain_checks.repeated, "Keep no state between calls that chooses the path."),
     Check("inference mode", plain_checks.inference, "Do not choose the path by torch.is_grad_enabled()."),
-    Check("backward", gradient_checks.backward,
-          "Register the backward with torch.library.register_autograd, and run the kernel where gradients are wanted."),
+    Check("backward", gradient_checks.backward, gradient_checks.CURE),
     Check("gradcheck", gradient_checks.gradcheck,
           "Compare the backward with the derivative; give the kernel an f64 instance."),
     Check("float16", partial(plain_checks.of_type, dtype=torch.float16), _CAST.format("half")),

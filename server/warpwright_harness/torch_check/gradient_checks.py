@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from warpwright_harness.torch_check.cause import cause, path_of
-from warpwright_harness.torch_check.seen import Seen, watch
+from warpwright_harness.torch_check.cause import PythonPath, cause, path_of
+from warpwright_harness.torch_check.seen import Seen, unseen, watch
 from warpwright_harness.torch_check.subject import Answer, Subject, first_line, judged, quiet, run
 from warpwright_harness.torch_check.variants import in_type, same, tensors_of, with_gradients
 
 STEP = 1e-2
 APART = 0.05
 """A derivative in a direction, in f32, by differences of that step."""
+CURE = "Register the backward with torch.library.register_autograd, and run the kernel where gradients are wanted."
+"""Of a kernel that does not run where gradients are wanted."""
 
 
 def backward(subject: Subject) -> Answer:
@@ -28,11 +33,44 @@ def backward(subject: Subject) -> Answer:
             return Answer("raises", first_line(error))
         answer = judged(subject, result, seen, None if subject.expected is None else subject.expected, 1e-3)
         if answer.status == "fallback":
-            why = cause(subject.usual, path_of(lambda: gradients(subject.call, with_gradients(subject.args))))
-            return Answer("fallback", answer.said, cause=why)
+            return Answer("fallback", answer.said, cause=cause_with_gradients(subject))
     if answer.status == "ran":
         return _graded(subject, answer, result, grads, seen)
     return answer
+
+
+def cause_with_gradients(subject: Subject) -> str:
+    """Why a call whose arguments want gradients takes another path than the plain one."""
+    return cause(subject.usual, path_of(lambda: gradients(subject.call, with_gradients(subject.args))))
+
+
+def explained(subject: Subject, through: Callable[[Callable[..., Any]], object], answer: Answer) -> Answer:
+    """A fallback with what ran in the operator itself and where it left the usual path. `through` runs a module or a
+    step with the operator that it is handed. Where the kernel runs as soon as no gradients are wanted, these are why.
+    """
+    sights: list[Seen] = []
+    paths: list[PythonPath] = []
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        result, seen = watch(lambda: subject.call(*args, **kwargs), subject.device, functions=True)
+        sights.append(seen)
+        return result
+
+    def followed(*args: Any, **kwargs: Any) -> Any:
+        results: list[Any] = []
+        paths.append(path_of(lambda: results.append(subject.call(*args, **kwargs))))
+        return results[0]
+
+    through(watched)
+    through(followed)
+    if not sights:
+        return replace(answer, said="the operator was not called", cure="Call the operator that is handed over.")
+    said = f"{sights[0].most} ran instead" if sights[0].most else answer.said
+    sights.clear()
+    with suppress(Exception), torch.no_grad():  # a backward that is asked for there raises
+        through(watched)
+    is_of_gradients = any(each.count(subject.kernels) for each in sights)
+    return replace(answer, said=said, cause=cause(subject.usual, paths[0]), cure=CURE if is_of_gradients else "")
 
 
 def _graded(subject: Subject, answer: Answer, result: Any, grads: list[torch.Tensor | None], seen: Seen) -> Answer:
@@ -56,7 +94,8 @@ def gradients(call: Any, args: tuple[Any, ...]) -> tuple[Any, list[torch.Tensor 
     result = call(*args)
     outs = [each for each in tensors_of(result) if each.requires_grad]
     generator = torch.Generator().manual_seed(3)
-    given = [torch.randn(each.shape, generator=generator).to(each) for each in outs]
+    with unseen():
+        given = [torch.randn(each.shape, generator=generator).to(each) for each in outs]
     if outs:
         torch.autograd.backward(outs, given)
     wanted = [each for each in tensors_of(args) if each.requires_grad]

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from warpwright_harness.torch_check.gradient_checks import gradients
+from warpwright_harness.torch_check.gradient_checks import cause_with_gradients, gradients
 from warpwright_harness.torch_check.seen import watch
 from warpwright_harness.torch_check.subject import Answer, Subject, first_line, judged, quiet, result_of, run
 from warpwright_harness.torch_check.variants import copied, mapped, odd, tensors_of, with_gradients
@@ -69,7 +69,8 @@ def _compiled(subject: Subject, with_backward: bool) -> Answer:
             return Answer("raises", first_line(error))
         answer = judged(subject, result, seen, subject.expected, 1e-3)
         if answer.status == "fallback":
-            return Answer("fallback", answer.said, cause=_compiling(subject))
+            why = _compiling(subject) or (cause_with_gradients(subject) if with_backward else "")
+            return Answer("fallback", answer.said, cause=why)
         broken = () if with_backward else _breaks(subject)
     if answer.status == "ran" and broken:
         return Answer("breaks", f"{_count(len(broken), 'graph break')}: {broken[0]}", answer.launches, answer.share)

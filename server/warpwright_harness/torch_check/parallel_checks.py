@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from warpwright_harness.torch_check.gradient_checks import explained
 from warpwright_harness.torch_check.seen import watch
 from warpwright_harness.torch_check.subject import TOLERANCE, Answer, Subject, first_line, judged, quiet, result_of
 from warpwright_harness.torch_check.variants import copied, tensors_of
@@ -70,15 +71,22 @@ def _wrapped(subject: Subject, wrap: Callable[[torch.nn.Module], torch.nn.Module
             torch.autograd.backward(outs, [torch.ones_like(each) for each in outs])
         return result
 
+    def with_operator(call: Callable[..., Any]) -> None:
+        learned.call = call
+        step()
+
     with quiet():
         try:
-            module = wrap(_Learned(subject))
+            learned = _Learned(subject)
+            module = wrap(learned)
             result, seen = watch(step, subject.device, functions=True)
         except Exception as error:
             return Answer("raises", first_line(error))
         answer = judged(subject, result, seen, subject.expected, tolerance)
-    learned = all(each.grad is not None for each in module.parameters())
-    if answer.status == "ran" and subject.is_differentiable and not learned:
+        if answer.status == "fallback":
+            return explained(subject, with_operator, answer)
+    is_learned = all(each.grad is not None for each in module.parameters())
+    if answer.status == "ran" and subject.is_differentiable and not is_learned:
         return Answer("wrong", "no gradient comes to a parameter before the operator", answer.launches)
     return answer
 

@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -41,6 +42,8 @@ _MOVES = frozenset(
 """Operators of aten that compute nothing."""
 _AROUND = ("FSDP", "DistributedDataParallel", "Torch-Compiled Region", "autograd::")
 """What stands around operators in a profile and computes nothing itself."""
+_OURS = "warpwright"
+"""In a profile, what a check itself computes."""
 _LIBRARIES = re.compile(
     r"^(Memcpy|Memset|triton_|ampere_|hopper_|sm\d+_|volta_|turing_|nvjet|cudnn|cask_|nccl|cutlass|gemm|gemv|splitK"
     r"|cublas|at::|at_cuda_detail|cub::|thrust::|c10::|pytorch_flash|std::enable_if|internal::gemv)"
@@ -131,6 +134,18 @@ def watch(call: Callable[[], Any], device: str, functions: bool = False) -> tupl
     return result, _seen(profile.events(), bound)
 
 
+def unseen() -> AbstractContextManager[object]:
+    """Around what a check itself computes in a call that is watched."""
+    made: AbstractContextManager[object] = torch.profiler.record_function(_OURS)
+    return made
+
+
+def _is_ours(event: Any) -> bool:
+    while event is not None and event.name != _OURS:
+        event = event.cpu_parent
+    return event is not None
+
+
 def _counter(bound: Counter[str]) -> Callable[..., None]:
     """Counts functions of extension modules, but torch's, that are called from the user's Python."""
 
@@ -163,6 +178,8 @@ def _seen(events: Sequence[Any], bound: Mapping[str, int]) -> Seen:
                 kernels[event.name] += 1
                 kernel_us[event.name] += took
                 devices[event.name] = devices.get(event.name, frozenset()) | {event.device_index}
+            continue
+        if _is_ours(event):
             continue
         if event.cpu_parent is None:
             total += took

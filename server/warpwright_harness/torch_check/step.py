@@ -1,18 +1,31 @@
-"""What an operator gains in a training step: the step with it and with the reference, and what Amdahl's law allows."""
+"""A training step: whether the operator's kernel runs in it, and what it gains: the step with it and with the
+reference, and what Amdahl's law allows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from statistics import median
+from statistics import median, quantiles
 from typing import Any
 
 import torch
 
+from warpwright_harness.torch_check.gradient_checks import explained
+from warpwright_harness.torch_check.seen import watch
+from warpwright_harness.torch_check.subject import Answer, Subject, quiet
 from warpwright_harness.torch_check.variants import tensors_of
 
 ROUNDS = 15
 WARM_UP = 3
+
+
+def called(subject: Subject, step: Callable[..., Any]) -> Answer:
+    """Whether the kernel runs in a step with the operator. What the operator gives there is not compared."""
+    with quiet():
+        _, seen = watch(lambda: step(subject.call), subject.device, functions=True)
+        if launches := seen.count(subject.kernels):
+            return Answer("ran", "", launches, seen.share(subject.kernels))
+        return explained(subject, step, Answer("fallback", "nothing was seen to run"))
 
 
 def measured(
@@ -20,7 +33,8 @@ def measured(
 ) -> dict[str, Any]:
     """Milliseconds of `step(operator)` and `step(plain)`, in turns; each one's part of its step, forward and backward.
 
-    `gain` is that of the step, `bound` what it would be were the operator free: 1 / (1 - share) of the plain step.
+    `gain` is that of the step, between whose two quartiles half of the rounds are, `bound` what it would be were the
+    operator free: 1 / (1 - share) of the plain step.
     """
     clocks = {"with": _Clock(operator, gpu), "without": _Clock(plain, gpu)}
     for clock in clocks.values():
@@ -36,10 +50,13 @@ def measured(
             parts[name].append(min(1.0, clock.milliseconds() / total))
     times = {name: median(each) for name, each in steps.items()}
     share = median(parts["without"])
+    gains = [plain / own for plain, own in zip(steps["without"], steps["with"], strict=True)]
+    low, _, high = quantiles(gains, n=4)
     return {
         "with_ms": times["with"],
         "without_ms": times["without"],
         "gain": times["without"] / times["with"],
+        "gain_quartiles": (low, high),
         "share_with": median(parts["with"]),
         "share": share,
         "bound": 1 / (1 - share) if share < 1 else float("inf"),

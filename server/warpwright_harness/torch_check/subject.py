@@ -27,13 +27,15 @@ EXACT = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a check found. `launches`: how often the kernel ran; `share`: its part of the call's time."""
+    """What a check found. `launches`: how often the kernel ran; `share`: its part of the call's time. `cure` is empty
+    where it is the check's own."""
 
     status: Status
     said: str = ""
     launches: int = 0
     share: float | None = None
     cause: str = ""
+    cure: str = ""
 
 
 @dataclass
