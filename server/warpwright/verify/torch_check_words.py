@@ -62,8 +62,9 @@ def step_words(step: Mapping[str, Any]) -> str:
     low, high = step["gain_quartiles"]
     return (
         f"Training step: {step['without_ms']:.3g} ms without, {step['with_ms']:.3g} ms with the operator: "
-        f"{gain:.2f}x (half of the rounds: {low:.2f} to {high:.2f}). Its part of the step without it is {step['share']:.0%}, so that no operator however fast gains "
-        f"more than {bound:.2f}x (Amdahl); with it, {step['share_with']:.0%} (medians of {step['rounds']} rounds)."
+        f"{gain:.2f}x (half of the rounds: {low:.2f} to {high:.2f}). Its part of the step without it is "
+        f"{step['share']:.0%}, so that no operator however fast gains more than {bound:.2f}x (Amdahl); with it, "
+        f"{step['share_with']:.0%} (medians of {step['rounds']} rounds)."
     )
 
 
