@@ -5,7 +5,7 @@
   one of a folder with CUDA files, for which the server starts before; and from opening it until VS Code shows it;
 - a hover on an index, from the extension host to the server and back;
 - from a key to the first frame in which the squiggles that it changes are changed, seen in the page;
-- and the size of the .vsix.
+- and the size of the .vsix, whose limit is that of tools/vsix_check.py.
 
     python benchmarks/vscode_latency.py [--windows 10] [--hovers 300] [--keys 40] [--write]
 
@@ -40,7 +40,6 @@ LINES = 500
 # Where the cursor stands, and a key that takes a bank conflict away, which Backspace brings back.
 SPOTS = (("float edited_tile[32][32", "];", "1"), ("columns[inner][threadIdx.x * 8", " + i];", "1"))
 LIMITS_MS = {"activation": 300.0, "opened": 1000.0, "project": 1000.0, "hover": 50.0, "squiggles": 150.0}
-LARGEST_BYTES = 5_000_000
 WHAT = {
     "activation": "activation of the extension, its code loaded",
     "opened": "opening a file of 500 lines to its first findings, cold",
@@ -105,7 +104,6 @@ def main() -> int:
         "measured": found,
         "vsix_bytes": size,
         "limit_ms, p95": {WHAT[each]: limit for each, limit in LIMITS_MS.items()},
-        "limit_vsix_bytes": LARGEST_BYTES,
         "load_average_before": round(load, 1),
         "hardware": processor(),
         "versions": {
@@ -118,7 +116,7 @@ def main() -> int:
     if options.write:
         RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     missed = [each for each, limit in LIMITS_MS.items() if found[WHAT[each]]["p95_ms"] > limit]
-    return int(bool(missed) or size > LARGEST_BYTES)
+    return int(bool(missed))
 
 
 if __name__ == "__main__":

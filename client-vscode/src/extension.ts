@@ -22,7 +22,7 @@ export interface Api {
 
 const LOOK_AGAIN_MILLISECONDS = 60_000;
 /** After a start the processors are left to the first findings. */
-const SETTLED_MILLISECONDS = 2_000;
+const SETTLED_MILLISECONDS = 5_000;
 let running: Server | undefined;
 
 export function activate(context: ExtensionContext): Api {

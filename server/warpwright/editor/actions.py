@@ -6,16 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from warpwright.assist.asked_limits import asked_limits
-from warpwright.assist.comment_request import asked_at
 from warpwright.cuda.extension.near import is_of_others
 from warpwright.cuda.extension.unit import is_script
 from warpwright.editor.analysis import Analysis
-from warpwright.editor.comment_readings import readings_at
-from warpwright.editor.formula_comment import formula_at
 from warpwright.facts.model import Kernel
 from warpwright.rewrites.base import Declined, Rewrite
-from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import decoded, encoded
@@ -144,11 +139,18 @@ def actions(analysis: Analysis, start: int, end: int) -> tuple[Action, ...]:
 def _formula(analysis: Analysis, start: int) -> Iterator[CommentCommand]:
     if is_of_others(analysis.source.path):
         return
+    # What reads formulas and words is loaded once somebody is at a comment, and not before the first findings.
+    from warpwright.editor.formula_comment import formula_at
+
     found = formula_at(analysis.source, start)
     if found is not None:
         names = " and ".join(each.name for each in found.formula.outputs)
         yield CommentCommand(f"Write the formula of {names} as CUDA", GENERATE)
         return
+    from warpwright.assist.asked_limits import asked_limits
+    from warpwright.assist.comment_request import asked_at
+    from warpwright.editor.comment_readings import readings_at
+
     asked = asked_at(analysis.source, start)
     readings = readings_at(analysis.source, asked_limits(asked.words)[0], asked.placed) if asked is not None else []
     if readings:
@@ -219,6 +221,8 @@ def find_target(analysis: Analysis, target: FixTarget) -> Finding | None:
 
 def propose_fix(analysis: Analysis, finding: Finding, rewrite: str) -> Rewrite | Declined:
     """The rewrite that cures a finding, at the finding's place."""
+    from warpwright.rewrites.registry import propose
+
     kernel = analysis.program.kernel(finding.kernel)
     if kernel is None:
         return Declined(rewrite, f"The kernel {finding.kernel} is no longer there.")

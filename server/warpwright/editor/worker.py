@@ -67,6 +67,7 @@ def _step_aside() -> None:
 
 def main() -> int:
     _step_aside()
+    sys.dont_write_bytecode = False  # as in the server, whose modules these are
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

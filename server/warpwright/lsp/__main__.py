@@ -9,6 +9,8 @@ _USAGE = "usage: python -m warpwright.lsp [--stdio | --tcp PORT]"
 
 
 def main(arguments: list[str]) -> int:
+    # Images of containers turn bytecode off: every start would compile some 600 modules anew, and take twice as long.
+    sys.dont_write_bytecode = False
     gc.disable()  # to look for garbage among what is imported takes a fifth of the start; the first analysis enables it
     from warpwright.search_path import import_nothing_from_here, use_absolute_folders
 

@@ -40,4 +40,10 @@ def _get_model_ready(ls: Server, document: Document) -> None:
     if is_of_others(document.path):
         return
     if editor is not None and editor.inline_completion is not None and settings.ghost_text:
-        ls.ghost_text.get_ready(settings.model)
+        ls.in_background(_model_ready(ls, document, settings.model))
+
+
+async def _model_ready(ls: Server, document: Document, model: str) -> None:
+    """Not before the document's first findings, which a person waits for."""
+    await ls.documents.analysed(document)
+    ls.ghost_text.get_ready(model)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from warpwright.assist.comment_request import asked_at
-from warpwright.editor.formula_comment import formula_at
 from warpwright.lsp.kernel_command import analysed, argument_of, document_of, offset_of
 from warpwright.lsp.work import WorkError
 
@@ -22,6 +20,9 @@ DOCUMENT_TITLES = {"fixAll": "Fixing all findings", "generate": "Writing a kerne
 
 async def document_request(ls: Server, goal: str, params: types.ExecuteCommandParams) -> tuple[Document, Json]:
     """The open document that an argument names, and the request for the job of that goal. Raises WorkError."""
+    from warpwright.assist.comment_request import asked_at
+    from warpwright.editor.formula_comment import formula_at
+
     argument = argument_of(params)
     document = document_of(ls, argument)
     analysis = await analysed(ls, document)

@@ -68,6 +68,7 @@ class Documents:
 
     def __init__(self) -> None:
         self.folders = Folders()
+        self.first_analysis = asyncio.Event()
         self._open: dict[str, Document] = {}
         self._turns = Turns()
         self._kernels = KernelCache()
@@ -185,6 +186,7 @@ class Documents:
             document.task = None
         document.analysis = analysis
         document.analysed_revision = revision
+        self.first_analysis.set()
         if unreadable(data) and document.uri not in self._told_skipped:
             self._told_skipped.add(document.uri)
             log.warning("%s is not analysed: %s", document.path, analysis.skipped)

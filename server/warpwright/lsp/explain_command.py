@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from warpwright.editor.actions import EXPLAIN_RULE
-from warpwright.editor.explain import explained, explanation
 from warpwright.editor.report_file import written_text
 from warpwright.lsp.documents import uri_of
 from warpwright.lsp.kernel_command import argument_of, document_of, offset_of, or_failed
@@ -31,6 +30,8 @@ def register(server: Server) -> None:
 
 async def explain_rule(ls: Server, params: types.ExecuteCommandParams) -> Json:
     """Open the page where the client can show a document; else say where it is. Raises WorkError."""
+    from warpwright.editor.explain import explained, explanation
+
     argument = argument_of(params)
     name = str(argument["rule"]) if "rule" in argument else await _rule_at(ls, argument)
     about = await ls.documents.in_thread(lambda: explained(name))

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from warpwright.assist.opening import named_model
-from warpwright.assist.readings import MOST_READINGS
+from warpwright.assist.comment_request import MOST_READINGS
 from warpwright.cuda.extension.near import is_of_others
-from warpwright.editor.ghost_request import ghost_request
 from warpwright.lsp.convert import position
 from warpwright.lsp.guard import guarded
 from warpwright.lsp.progress import StoppedError, with_progress
@@ -30,7 +28,9 @@ from warpwright.missing import Missing
 from warpwright.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from warpwright.editor.ghost_request import GhostRequest
     from warpwright.lsp.server import Server
+    from warpwright.syntax.source import Source
 
 log = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ class GhostText:
 
     async def _loaded(self, model: str) -> None:
         await asyncio.sleep(QUIET_SECONDS)
-        if isinstance(await asyncio.to_thread(lambda: named_model(model or None)), Missing):
+        if await asyncio.to_thread(_lacks, model):
             return
         try:
             await self._worker.run("ghostReady", {"model": model}, silent, MOST_REST_SECONDS)
@@ -158,6 +158,14 @@ class GhostText:
         if self._rest is not None:
             self._rest.cancel()
         await self._worker.close()
+
+
+def _lacks(model: str) -> bool:
+    """Whether a model is not there. Loads what reads a request, too, so that the first one does not wait for it."""
+    from warpwright.assist.opening import named_model
+    from warpwright.editor import ghost_request  # noqa: F401
+
+    return isinstance(named_model(model or None), Missing)
 
 
 @guarded(lambda: None)
@@ -177,7 +185,7 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     if document.version != version or analysis.skipped:
         return None
     is_asked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
-    wanted = await ls.documents.in_thread(lambda: ghost_request(analysis.source, offset, is_asked))
+    wanted = await ls.documents.in_thread(lambda: _wanted(analysis.source, offset, is_asked))
     if wanted is None or document.version != version:
         return None
     most = MOST_READINGS if is_asked else 1
@@ -197,6 +205,12 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     shown.show(document.path, data, offset, texts)
     ls.ghost_text.follow(texts[0], request)
     return _items(texts, params)
+
+
+def _wanted(source: Source, offset: int, is_asked: bool) -> GhostRequest | None:
+    from warpwright.editor.ghost_request import ghost_request  # not before the first findings of an opened file
+
+    return ghost_request(source, offset, is_asked)
 
 
 class _Said:

@@ -1,7 +1,7 @@
 """workspace/diagnostic: findings of files that are not open, piece by piece, from a process of their own.
 
-A client asks again as soon as it has its answer. From its second question on the answer waits for a change: of a file,
-the settings, the folders or what is open.
+A client asks again as soon as it has its answer. The first answer lets the findings of an opened document come first;
+from the second question on the answer waits for a change: of a file, the settings, the folders or what is open.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 Json = dict[str, Any]
 Report = types.WorkspaceFullDocumentDiagnosticReport | types.WorkspaceUnchangedDocumentDiagnosticReport
 
+FIRST_SECONDS = 2.0
+"""After a start, in which the processors are left to the first findings of what a person opens."""
 BATCH = 8
 """Files after which their findings are sent, and a cancel is seen."""
 _BATCH_SECONDS = 300.0
@@ -71,6 +74,10 @@ async def workspace_diagnostic(ls: Server, params: types.WorkspaceDiagnosticPara
     changes = ls.workspace_changes
     if changes.was_asked:
         await changes.happened.wait()
+    else:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_SECONDS):
+                await ls.documents.first_analysis.wait()
     changes.happened.clear()
     changes.was_asked = True
     try:
