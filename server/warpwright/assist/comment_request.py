@@ -10,8 +10,6 @@ from tree_sitter import Node
 from warpwright.syntax.nodes import ancestors
 from warpwright.syntax.source import Source
 
-MOST_READINGS = 4
-"""Of one comment."""
 # "kernel: add two vectors", "CUDA kernel that adds ...", "write a fast kernel for ...". A comment that describes code
 # ("the kernel is slow", "kernel launch follows") asks for nothing.
 _ASKS = re.compile(

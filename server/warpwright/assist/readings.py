@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpwright.assist.certain import is_certain
-from warpwright.assist.comment_request import MOST_READINGS
 from warpwright.assist.engine import Engine
 from warpwright.assist.formula_task import FormulaRequest
 from warpwright.assist.formula_votes import BUDGET_SECONDS, SAMPLES, Voted, formulas_for
@@ -18,6 +17,7 @@ from warpwright.assist.worded_formula import Reading, worded
 from warpwright.formulas.equality import same
 from warpwright.progress import IsCancelled, never_cancelled
 
+MOST_READINGS = 4
 REPAIR_ROUNDS = 2
 """Where a command asks, which has the time."""
 LEAST_SHARE = 0.5

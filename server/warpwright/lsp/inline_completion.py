@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from warpwright.assist.comment_request import MOST_READINGS
 from warpwright.cuda.extension.near import is_of_others
 from warpwright.lsp.convert import position
 from warpwright.lsp.guard import guarded
@@ -90,7 +89,7 @@ class GhostText:
             self.shown.keep(kept_as(key, request), texts)
             self._left.append(("ghostRest", kept_as(key, request), {"left": answer["left"]}))
             if answer["others"]:
-                self._left.append(("ghost", key, {**request, "most": MOST_READINGS}))
+                self._left.append(("ghost", key, {**request, "most": _most_readings()}))
         return texts
 
     def follow(self, text: str, request: Mapping[str, object]) -> None:
@@ -188,7 +187,7 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     wanted = await ls.documents.in_thread(lambda: _wanted(analysis.source, offset, is_asked))
     if wanted is None or document.version != version:
         return None
-    most = MOST_READINGS if is_asked else 1
+    most = _most_readings() if is_asked else 1
     asked = {"at": offset, "most": most, "is_meant": is_asked, "seconds": settings.ghost_text_seconds}
     request = {**ls.documents.request(document), **asked}
     key = key_of(wanted.key(analysis.source, offset), request)
@@ -205,6 +204,12 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     shown.show(document.path, data, offset, texts)
     ls.ghost_text.follow(texts[0], request)
     return _items(texts, params)
+
+
+def _most_readings() -> int:
+    from warpwright.assist.readings import MOST_READINGS
+
+    return MOST_READINGS
 
 
 def _wanted(source: Source, offset: int, is_asked: bool) -> GhostRequest | None:
