@@ -12,6 +12,7 @@ from support.editor import DEFAULT_MODEL, VSCODE, Page, start_editor
 from support.endpoint import endpoint
 from support.kernels import CONFLICT
 from support.untaught import untaught_model
+from warpwright.assist import opening
 from warpwright.assist.weights import ModelFile
 from warpwright.editor.ghost_request import ghost_request
 from warpwright.editor.settings import Settings, settings_json
@@ -284,7 +285,7 @@ def test_the_model_is_loaded_once_when_files_are_opened(
     monkeypatch: pytest.MonkeyPatch, is_there: bool, jobs: list[str]
 ) -> None:
     model = ModelFile(Path("/none.gguf"), "a model") if is_there else Missing("model", "None.", "")
-    monkeypatch.setattr(inline_completion, "named_model", lambda _: model)
+    monkeypatch.setattr(opening, "named_model", lambda _: model)
     monkeypatch.setattr(inline_completion, "QUIET_SECONDS", 0)
     asked: list[str] = []
 
