@@ -7,6 +7,7 @@ meant those that most samples agree on are readings, with their votes, but for t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from warpwright.assist.certain import is_certain
 from warpwright.assist.engine import Engine
@@ -14,6 +15,7 @@ from warpwright.assist.formula_task import FormulaRequest
 from warpwright.assist.formula_votes import BUDGET_SECONDS, SAMPLES, Voted, formulas_for
 from warpwright.assist.meant import meant
 from warpwright.assist.worded_formula import Reading, worded
+from warpwright.assist.worded_names import function_name_of
 from warpwright.formulas.equality import same
 from warpwright.progress import IsCancelled, never_cancelled
 
@@ -66,5 +68,7 @@ def shown(found: Sequence[Voted], request: FormulaRequest) -> list[Reading]:
     """
     if not found or found[0].votes < LEAST_SHARE * found[0].samples:
         return []
-    read = [Reading(each.formula, votes=f"{each.votes} of {each.samples}") for each in found[:MOST_READINGS]]
-    return [Reading(found[0].formula)] if is_certain(found[0], request) else read
+    names = [function_name_of(request.comment, each.formula) for each in found[:MOST_READINGS]]
+    votes = [f"{each.votes} of {each.samples}" for each in found]
+    read = [Reading(*each) for each in zip((each.formula for each in found), names, votes, strict=False)]
+    return [replace(read[0], votes="")] if is_certain(found[0], request) else read

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from warpwright.assist.signature import Parameter, plain_name
 from warpwright.assist.wording import Said
+from warpwright.formulas.model import Formula
 
 DIMS = (("i",), ("r", "c"), ("b", "r", "c"), ("n", "c", "h", "w"))
 _WEIGHTS = {
@@ -16,6 +18,29 @@ _WEIGHTS = {
 }
 """What a signature may call what words do not name; the first is the name without one."""
 _RESULTS = ("out", "output", "y", "dst", "result", "res", "c", "o")
+
+
+_SAY_NOTHING = """
+a all an and are as at be by can compute computes cuda each elementwise every fast for from fused gpu in into is it its
+kernel like make me my need of on one over please should that the then this to want we where which with write would you
+your
+"""
+_MOST_WORDS = 3
+
+
+def function_name_of(comment: str, formula: Formula) -> str:
+    """A function's name from the first words of a comment that say something, without the formula's own names; ""
+    where there are fewer than two.
+
+    >>> from warpwright.formulas.resolve import formula_of
+    >>> mean = formula_of("y[r] = mean[c] x[r, c]")
+    >>> function_name_of("The running mean of each row of x[r][c], in fp32", mean), function_name_of("y of x", mean)
+    ('running_mean_row', '')
+    """
+    unwanted = {*_SAY_NOTHING.split(), *(each.lower() for each in (*formula.tensors, *formula.sizes, *formula.scalars))}
+    words = [each.lower() for each in re.findall(r"(?<![\w.])[A-Za-z][a-z]+\b(?!\s*[\[(])", comment)]
+    telling = [each for each in dict.fromkeys(words) if each not in unwanted]
+    return "_".join(telling[:_MOST_WORDS]) if len(telling) > 1 else ""
 
 
 class UnfitError(Exception):
