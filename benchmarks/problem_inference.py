@@ -16,7 +16,6 @@ import os
 import platform
 import re
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -52,7 +51,6 @@ def main() -> int:
     if not files:
         print(f"problem_inference: no .cu file under {arguments.root}/{arguments.glob}", file=sys.stderr)
         return 2
-    started = time.perf_counter()
     rows = kept(arguments.rows)
     for path in files:
         if names[path] not in rows:
@@ -67,7 +65,6 @@ def main() -> int:
         "hardware": {"machine": platform.machine(), "processors": os.cpu_count()},
         "files": len(files),
         **summary({name: rows[name] for name in map(names.__getitem__, files)}),
-        "seconds": round(time.perf_counter() - started, 1),
     }
     print(json.dumps(result, indent=1))
     if arguments.out:
