@@ -6,8 +6,8 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.cuda.walks import nodes_below
-from warpwright.syntax.nodes import descendants, function_declarator
+from warpwright.cuda.declared import declared
+from warpwright.syntax.nodes import function_declarator, uncommented
 from warpwright.syntax.source import Source
 
 CONVERSION = "operator cast"
@@ -29,12 +29,18 @@ def function_name(source: Source, node: Node) -> str | None:
 
 def declared_type(source: Source, function: Node, name: str) -> str | None:
     """The text of the type that a local variable or parameter of a function was declared with."""
-    for node in nodes_below(source, function, "declaration", "parameter_declaration"):
-        declared = node.child_by_field_name("type")
-        if declared is not None and any(
-            source.node_code(i) == name
-            for d in node.children_by_field_name("declarator")
-            for i in [*descendants(d, "identifier")][:1]
-        ):
-            return source.node_code(declared)
-    return None
+    return next((source.node_code(each.type) for each in declared(source, function, name) if each.type), None)
+
+
+def called_name(call: Node, source: Source) -> str:
+    """The last name of what is called: `sync` for `cg::sync(block)` and for `block.sync()`; of a cast that reads as a
+    call, `(real)(x)`, the type.
+
+    Empty where something else than a name is called.
+    """
+    function = call.child_by_field_name("function")
+    while function is not None and function.type == "parenthesized_expression" and len(uncommented(function)) == 1:
+        function = uncommented(function)[0]
+    while function is not None and function.type in ("template_function", "qualified_identifier", "field_expression"):
+        function = function.child_by_field_name("name") or function.child_by_field_name("field")
+    return source.node_text(function) if function is not None and function.is_named else ""

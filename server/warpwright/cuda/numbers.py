@@ -12,13 +12,13 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from warpwright.algebra.integers import integer_operation
+from warpwright.cuda.declared import declarations
 from warpwright.syntax.encoding import encoded
-from warpwright.syntax.nodes import declared_name, descendants, enclosing, uncommented
+from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _DEEPEST = 32
 _FUNCTION = "function_definition"
-_DECLARATIONS = ("declaration", "parameter_declaration", "optional_parameter_declaration", "for_range_loop")
 _CONSTANT = re.compile(r"\bconst(?:expr)?\b")
 
 
@@ -54,12 +54,8 @@ def number_at(source: Source, place: Node, text: str, others: Mapping[str, str] 
 
 def file_constants(source: Source) -> Mapping[str, Node]:
     """The values of `const` and `constexpr` variables outside of functions and classes, each declared once."""
-    outside = {
-        name: [each for each in declared if each.function is None] for name, declared in _declarations(source).items()
-    }
-    return {
-        name: v for name, declared in outside.items() if len(declared) == 1 and (v := declared[0].value) is not None
-    }
+    outside = {name: [each for each in _seen(source, name) if each.function is None] for name in declarations(source)}
+    return {name: v for name, seen in outside.items() if len(seen) == 1 and (v := seen[0].value) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +117,9 @@ def _named(place: _Place, name: str, depth: int) -> int | None:
 
 def _meaning(place: _Place, name: str, depth: int) -> int | None:
     source, here = place.source, _function_of(place.node)
-    declared = _declarations(source).get(name, [])
-    local = [each for each in declared if each.function is not None and each.function == here]
-    seen = local or [each for each in declared if each.function is None]
+    every = _seen(source, name)
+    local = [each for each in every if each.function is not None and each.function == here]
+    seen = local or [each for each in every if each.function is None]
     texts = _macros(source).get(name) or ({place.others[name]} if name in place.others and not seen else set())
     if len(seen) + len(texts) != 1:
         return None
@@ -136,22 +132,20 @@ def _function_of(node: Node) -> Node | None:
     return node if node.type == _FUNCTION else enclosing(node, _FUNCTION)
 
 
-@lru_cache(maxsize=16)
-def _declarations(source: Source) -> Mapping[str, list[_Declared]]:
-    """Every variable and parameter of the file; those of classes and of functions that are only declared left out."""
-    found: dict[str, list[_Declared]] = defaultdict(list)
-    for declaration in descendants(source.root, *_DECLARATIONS):
-        function = enclosing(declaration, _FUNCTION)
-        if function is None and declaration.type != "declaration":
+def _seen(source: Source, name: str) -> list[_Declared]:
+    """The variables and parameters of a name; those of functions that are only declared left out."""
+    found = []
+    for each in declarations(source).get(name, ()):
+        function, declarator = enclosing(each.node, _FUNCTION), each.declarator
+        if function is None and each.node.type != "declaration":
             continue
-        for declarator in declaration.children_by_field_name("declarator"):
-            if next(descendants(declarator, "function_declarator"), None) is not None:
-                continue
-            written = source.code_text(declaration.start_byte, declarator.start_byte)
-            inner, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
-            plain = declarator.type == "init_declarator" and inner is not None and inner.type == "identifier"
-            is_constant = plain and declaration.type == "declaration" and _CONSTANT.search(written)
-            found[declared_name(source, declarator)].append(_Declared(function, value if is_constant else None))
+        if next(descendants(declarator, "function_declarator"), None) is not None:
+            continue
+        inner, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
+        plain = declarator.type == "init_declarator" and inner is not None and inner.type == "identifier"
+        written = source.code_text(each.node.start_byte, declarator.start_byte)
+        is_constant = plain and each.node.type == "declaration" and _CONSTANT.search(written)
+        found.append(_Declared(function, value if is_constant else None))
     return found
 
 

@@ -18,6 +18,7 @@ from itertools import islice
 from tree_sitter import Node
 
 from warpwright.cuda.addresses import ALLOCATES, Address, peeled_call
+from warpwright.cuda.declared import declarations, declared
 from warpwright.cuda.functions import function_name
 from warpwright.cuda.paths import LaunchPath, parameter_place
 from warpwright.cuda.walks import nodes_below
@@ -253,13 +254,11 @@ def _leads_to_numbers(frame: _Frame, name: str) -> bool:
     if frame.function is None:
         return False
     return any(
-        label.type in ("pointer_declarator", "init_declarator")
-        and [frame.source.node_code(each) for each in descendants(label, "identifier")][:1] == [name]
-        and "*" in frame.source.node_code(label).partition("=")[0]
-        and (kind := node.child_by_field_name("type")) is not None
-        and _NUMBERS.search(frame.source.node_code(kind)) is not None
-        for node in nodes_below(frame.source, frame.function, "parameter_declaration", "declaration")
-        for label in node.children_by_field_name("declarator")
+        each.declarator.type in ("pointer_declarator", "init_declarator")
+        and "*" in frame.source.node_code(each.declarator).partition("=")[0]
+        and each.type is not None
+        and _NUMBERS.search(frame.source.node_code(each.type)) is not None
+        for each in declared(frame.source, frame.function, name)
     )
 
 
@@ -285,43 +284,24 @@ def _pointers(text: str) -> list[str]:
 
 
 def _is_declared(source: Source, function: Node, name: str) -> bool:
-    return any(True for _ in _declarations(source, function, name))
+    return any(True for _ in declared(source, function, name))
 
 
 def _is_static(source: Source, function: Node | None, name: str) -> bool:
     """Whether a local variable keeps its value from call to call."""
     return function is not None and any(
         source.node_code(child) == "static"
-        for node in _declarations(source, function, name)
-        for child in node.children
+        for each in declared(source, function, name)
+        for child in each.node.children
         if child.type == "storage_class_specifier"
     )
 
 
-def _declarations(source: Source, scope: Node, name: str) -> Iterator[Node]:
-    return (
-        node
-        for node in _all_declarations(source).get(name, ())
-        if scope.start_byte <= node.start_byte and node.end_byte <= scope.end_byte
-    )
-
-
-@lru_cache(maxsize=24)
-def _all_declarations(source: Source) -> dict[str, list[Node]]:
-    """The declarations of variables and parameters by name, found once: it is asked for each name again and again."""
-    found: dict[str, list[Node]] = {}
-    for node in nodes_below(source, source.root, "parameter_declaration", "declaration"):
-        for label in node.children_by_field_name("declarator"):
-            for each in [label] if label.type == "identifier" else [*descendants(label, "identifier")][:1]:
-                found.setdefault(source.node_code(each), []).append(node)
-    return found
-
-
 def _is_global(sources: Sequence[Source], name: str) -> bool:
     return any(
-        enclosing(node, "function_definition") is None and node.type == "declaration"
+        each.node.type == "declaration" and enclosing(each.node, "function_definition") is None
         for source in sources
-        for node in _declarations(source, source.root, name)
+        for each in declarations(source).get(name, ())
     )
 
 

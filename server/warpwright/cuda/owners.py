@@ -14,14 +14,14 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.cuda.functions import function_name
+from warpwright.cuda.functions import called_name, function_name
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import declared_name, descendants, parameters_of, uncast, uncommented
 from warpwright.syntax.source import Source
 
 _ALLOCATES = re.compile(r"(?:cuda|hip)Malloc(?:Managed|Async)?")
 _FREES = re.compile(r"(?:cuda|hip)Free(?:Async)?")
-_SIZE = re.compile(r"(?:.*(?:\.|->))?(?:size|length|count|numel)")
+_SIZE = re.compile(r"size|length|count|numel")
 _CLASSES = ("class_specifier", "struct_specifier")
 
 
@@ -104,13 +104,13 @@ def _may_be_object(source: Source, function: Node, given: Node, kind: OwnerClass
     """Whether an argument may be an object of the class: what a call gives, and a name that is declared so."""
     given = uncast(source, given)
     if given.type == "call_expression" or next(descendants(given, "abstract_function_declarator"), None) is not None:
-        return _SIZE.fullmatch(_called(source, given)) is None
+        return _SIZE.fullmatch(called_name(given, source)) is None
     name = source.node_code(given)
     for each in descendants(function, "declaration", "parameter_declaration"):
         text = _class_name(source, each.child_by_field_name("type"))
         for declarator in each.children_by_field_name("declarator") if text in (kind.name, "auto") else ():
             value = declarator.child_by_field_name("value")
-            is_size = value is not None and _SIZE.fullmatch(_called(source, value)) is not None
+            is_size = value is not None and _SIZE.fullmatch(called_name(value, source)) is not None
             if declared_name(source, declarator) == name and (text == kind.name or not is_size):
                 return True
     return False
@@ -130,8 +130,8 @@ def _factors(given: Node) -> tuple[Node, ...]:
 def _class(source: Source, node: Node, body: Node, name: str) -> OwnerClass | None:
     methods = [each for each in body.named_children if each.type == "function_definition"]
     calls = [each for method in methods for each in descendants(method, "call_expression")]
-    made = [each for each in calls if _ALLOCATES.fullmatch(_called(source, each))]
-    freed = [each for each in calls if _FREES.fullmatch(_called(source, each))]
+    made = [each for each in calls if _ALLOCATES.fullmatch(called_name(each, source))]
+    freed = [each for each in calls if _FREES.fullmatch(called_name(each, source))]
     own = [each for each in methods if function_name(source, each) == name]
     maker = next((each for each in own if made and _is_within(made[0], each)), None)
     if len(made) != 1 or not freed or maker is None:
@@ -196,7 +196,7 @@ def _arities(declarator: Node | None) -> frozenset[int]:
 
 def _may_fill(source: Source, call: Node, member: str, methods: list[Node]) -> bool:
     """Whether a call in the constructor is given the memory, or is one of the class's own."""
-    called = _called(source, call).removeprefix("this->").split("<")[0]
+    called = called_name(call, source)
     given = call.child_by_field_name("arguments")
     named = (
         (source.node_code(each) for each in descendants(given, "identifier", "this", "field_identifier"))
@@ -250,11 +250,6 @@ def _is_set(source: Source, method: Node, member: str) -> bool:
 def _class_name(source: Source, typed: Node | None) -> str:
     """`Buffer` of `ours::Buffer<float>`."""
     return unqualified(source.node_code(typed)).split("<")[0].strip() if typed is not None else ""
-
-
-def _called(source: Source, call: Node) -> str:
-    called = call.child_by_field_name("function")
-    return unqualified(source.node_code(called)) if called is not None else ""
 
 
 def _is_within(inner: Node, outer: Node) -> bool:

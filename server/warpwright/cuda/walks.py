@@ -16,7 +16,7 @@ _KINDS = frozenset({
     "call_expression", "declaration", "assignment_expression", "preproc_def", "preproc_function_def",
     "init_declarator", "enumerator", "function_definition", "type_definition", "alias_declaration",
     "template_function", "parameter_declaration", "update_expression", "pointer_expression", "return_statement",
-    "struct_specifier", "class_specifier", "template_type",
+    "struct_specifier", "class_specifier", "template_type", "optional_parameter_declaration", "for_range_loop",
 })  # fmt: skip
 _MOST_SOURCES = 24
 

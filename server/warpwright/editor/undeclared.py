@@ -31,6 +31,8 @@ _DECLARED = re.compile(
 """What may declare a type or a name in capitals: more than does."""
 _DEVICE = re.compile(rb"\b__device__\b[^;{}()]*?\b(\w+)[ \t]*\([^;{}]*\)[ \t]*;")
 _MOST_HEADERS = 4000
+_MOST_TEXTS, _MOST_WORDS = 1024, 256
+"""Headers of which the bytes are kept, and the words: those of CUDA and of C++ are 600, and few are read by words."""
 
 
 def undeclared_name(program: Program, folders: tuple[Path, ...]) -> str:
@@ -123,13 +125,13 @@ def _resolved(name: str, folders: tuple[Path, ...]) -> Path | None:
     return next((path for folder in folders if (path := folder / name).is_file()), None)
 
 
-@lru_cache(maxsize=_MOST_HEADERS)
+@lru_cache(maxsize=_MOST_TEXTS)
 def header_text(header: Path) -> bytes:
     """The bytes of a header; none where it is not there."""
     return header.read_bytes() if header.is_file() else b""
 
 
-@lru_cache(maxsize=_MOST_HEADERS)
+@lru_cache(maxsize=_MOST_WORDS)
 def _words(header: Path) -> frozenset[bytes]:
     """The words of its code."""
     return frozenset(_WORD.findall(code_of(header_text(header))))

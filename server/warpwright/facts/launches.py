@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from tree_sitter import Node
 
 from warpwright.algebra.integers import integer_operation
+from warpwright.cuda.declared import declared
 from warpwright.cuda.functions import function_name
 from warpwright.cuda.launch_api import addressed, configured
 from warpwright.cuda.owners import Owner, owners_in
@@ -45,7 +45,6 @@ from warpwright.facts.unit import Unit, VariableText, template_parameters
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import (
     ancestors,
-    declared_name,
     descendants,
     enclosing,
     parameters_of,
@@ -88,6 +87,8 @@ Members = tuple[tuple[str, HostValue], ...]
 """What the text gives a struct's members once and for all, by their names or their places in a list."""
 MemberMemory = tuple[tuple[str, int | None, bool], ...]
 """A struct's pointers by their names, with the bytes allocated for each, and whether nothing has used these before."""
+_PLAIN = ("identifier", "init_declarator", "reference_declarator")
+"""Declarators of variables that are neither pointers nor arrays."""
 _LOOP_OR_FUNCTION = ("for_statement", "function_definition", "lambda_expression")
 
 
@@ -491,8 +492,9 @@ class HostReader:
         if argument.type == "call_expression":
             typed = argument.child_by_field_name("function")
         if argument.type == "identifier" and scope.function is not None:
-            plain = _declarations(scope.source, scope.function).get(scope.source.node_code(argument), ())
-            typed = plain[0].child_by_field_name("type") if len(plain) == 1 else None
+            every = declared(scope.source, scope.function, scope.source.node_code(argument))
+            plain = [each for each in every if each.declarator.type in _PLAIN]
+            typed = plain[0].type if len(plain) == 1 else None
         text = scope.source.node_code(typed) if typed is not None else ""
         if unqualified(text).split("<")[0] not in self.unit.types:
             return None
@@ -1097,17 +1099,6 @@ def _named_functions(value: Node) -> Iterator[Node]:
         for child in value.named_children:
             if child != condition:
                 yield from _named_functions(child)
-
-
-@lru_cache(maxsize=8)
-def _declarations(source: Source, function: Node) -> Mapping[str, Sequence[Node]]:
-    """The declarations of a function's variables that are neither pointers nor arrays, by name."""
-    found: dict[str, list[Node]] = {}
-    for declaration in descendants(function, "declaration", "parameter_declaration"):
-        for declarator in declaration.children_by_field_name("declarator"):
-            if declarator.type in ("identifier", "init_declarator", "reference_declarator"):
-                found.setdefault(declared_name(source, declarator), []).append(declaration)
-    return found
 
 
 def _is_dim3(variable: VariableText) -> bool:

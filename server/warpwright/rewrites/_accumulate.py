@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.types import CType, builtin_type
-from warpwright.rewrites._code import bare, called_name, squeezed
+from warpwright.rewrites._code import bare, squeezed
 from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Source
 

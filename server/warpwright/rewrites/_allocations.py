@@ -6,10 +6,11 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import called_name, names
+from warpwright.rewrites._code import names
 from warpwright.rewrites._formulas import formula
 from warpwright.rewrites._grids import call_of
 from warpwright.rewrites._movable import decided_by_directive

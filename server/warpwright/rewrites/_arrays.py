@@ -6,9 +6,10 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import SharedArray
-from warpwright.rewrites._code import called_name, functions_of, is_macro_of_several, macros_naming, names
+from warpwright.rewrites._code import functions_of, is_macro_of_several, macros_naming, names
 from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._arrays import takes_values
 from warpwright.rewrites._chunks import Chunk, one_for_block
-from warpwright.rewrites._code import NoMatchError, body, called_name, condition_of, names
+from warpwright.rewrites._code import NoMatchError, body, condition_of, names
 from warpwright.rewrites._indices import Polynomial
 from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._names import reached_names

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from warpwright.cuda.functions import function_name
+from warpwright.cuda.functions import called_name, function_name
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import body, called_name, in_macro, names
+from warpwright.rewrites._code import body, in_macro, names
 from warpwright.rewrites._early import early_returns
 from warpwright.syntax.nodes import ancestors, enclosing, node_at
 from warpwright.syntax.source import Span

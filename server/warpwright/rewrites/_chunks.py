@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from tree_sitter import Node
 
 from warpwright.algebra.sums import as_number, symbols
+from warpwright.cuda.functions import called_name
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, bare, body, called_name, names
+from warpwright.rewrites._code import NoMatchError, bare, body, names
 from warpwright.rewrites._indices import Indices, Polynomial, combined
 from warpwright.rewrites._loops import counter_of
 from warpwright.rewrites._names import reached_names

@@ -122,20 +122,6 @@ def overlaps(span: Span, at: Span) -> bool:
     return span.path == at.path and span.start <= at.end and at.start <= span.end
 
 
-def called_name(call: Node, source: Source) -> str:
-    """The last name of what is called: `sync` for `cg::sync(block)` and for `block.sync()`; of a cast that reads as a
-    call, `(real)(x)`, the type.
-
-    Empty where something else than a name is called.
-    """
-    function = call.child_by_field_name("function")
-    while function is not None and function.type == "parenthesized_expression" and len(uncommented(function)) == 1:
-        function = uncommented(function)[0]
-    while function is not None and function.type in ("template_function", "qualified_identifier", "field_expression"):
-        function = function.child_by_field_name("name") or function.child_by_field_name("field")
-    return source.node_text(function) if function is not None and function.is_named else ""
-
-
 @lru_cache(maxsize=16)
 def macro_texts(source: Source) -> Mapping[str, list[str]]:
     """The replacement of every macro that the file defines, without its parameters and what comments and strings hold;

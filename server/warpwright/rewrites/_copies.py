@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, called_name
+from warpwright.rewrites._code import NoMatchError
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import Locals
 from warpwright.syntax.nodes import uncommented

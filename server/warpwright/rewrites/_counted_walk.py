@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import NoMatchError, bare, called_name, is_macro_of_several, names, squeezed
+from warpwright.rewrites._code import NoMatchError, bare, is_macro_of_several, names, squeezed
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_names, locals_of
 from warpwright.rewrites._loops import loop_start

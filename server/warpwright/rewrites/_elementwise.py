@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.algebra.trials import Values
+from warpwright.cuda.functions import called_name
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Basis, Kernel, Launch
-from warpwright.rewrites._code import body, called_name, in_macro, macros_naming
+from warpwright.rewrites._code import body, in_macro, macros_naming
 from warpwright.rewrites._formulas import formula
 from warpwright.rewrites._indent import end_with_comment, indented
 from warpwright.rewrites._layout import indent_unit

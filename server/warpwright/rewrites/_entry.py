@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, called_name, matched, squeezed
+from warpwright.rewrites._code import NoMatchError, matched, squeezed
 from warpwright.rewrites._early import is_integer_text
 from warpwright.rewrites._guards import Condition, Guard, guard_of
 from warpwright.rewrites._layout import free_name, line_of, reindented

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import called_name
+from warpwright.cuda.functions import called_name
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source

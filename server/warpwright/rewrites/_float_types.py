@@ -6,9 +6,10 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import body, called_name, functions_of, macro_texts
+from warpwright.rewrites._code import body, functions_of, macro_texts
 from warpwright.rewrites._locals import locals_of
 from warpwright.syntax.nodes import declared_name, descendants, uncommented
 

@@ -16,11 +16,12 @@ from tree_sitter import Node
 
 from warpwright.algebra.integers import integer_operation
 from warpwright.algebra.trials import Values, holds
+from warpwright.cuda.functions import called_name
 from warpwright.facts.constants import number, substitute
 from warpwright.facts.host_scopes import Definition, read_definitions
 from warpwright.facts.ir import Const
 from warpwright.facts.preprocessor import Macro
-from warpwright.rewrites._code import called_name, functions_of
+from warpwright.rewrites._code import functions_of
 from warpwright.rewrites._host_variables import symbol_at, whole_target, written
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented

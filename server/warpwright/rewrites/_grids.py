@@ -7,9 +7,10 @@ import re
 from tree_sitter import Node
 
 from warpwright.algebra.trials import Values, holds
+from warpwright.cuda.functions import called_name
 from warpwright.facts.host_scopes import read_definitions, written_names
 from warpwright.facts.model import Basis, Kernel, Launch
-from warpwright.rewrites._code import called_name, host_launches, is_enclosed, macro_texts, unseen_launch
+from warpwright.rewrites._code import host_launches, is_enclosed, macro_texts, unseen_launch
 from warpwright.rewrites._formulas import Formula, constant, formula, member_formula
 from warpwright.rewrites._host_variables import written
 from warpwright.syntax.edits import TextEdit

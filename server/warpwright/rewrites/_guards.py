@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import called_name, macro_texts, with_names
+from warpwright.cuda.functions import called_name
+from warpwright.rewrites._code import macro_texts, with_names
 from warpwright.rewrites._layout import reindented, with_comment, without_text
 from warpwright.rewrites._loops import only_statement, pragmas_before
 from warpwright.syntax.edits import TextEdit

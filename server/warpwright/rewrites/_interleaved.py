@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import NoMatchError, called_name, condition_of, names, squeezed
+from warpwright.cuda.functions import called_name
+from warpwright.rewrites._code import NoMatchError, condition_of, names, squeezed
 from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Source
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import called_name, functions_of, in_macro, macro_texts, squeezed
+from warpwright.cuda.functions import called_name
+from warpwright.rewrites._code import functions_of, in_macro, macro_texts, squeezed
 from warpwright.rewrites._layout import free_name
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented

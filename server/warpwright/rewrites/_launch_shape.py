@@ -7,8 +7,8 @@ import re
 from tree_sitter import Node
 
 from warpwright.algebra.trials import Values, holds
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel, Launch
-from warpwright.rewrites._code import called_name
 from warpwright.rewrites._grids import arguments_of, as_operand, divided_text, grid_formula, is_shape
 from warpwright.rewrites._threads import times
 from warpwright.syntax.edits import TextEdit

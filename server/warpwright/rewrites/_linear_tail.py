@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import AccessKind, Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import is_neutral, match_update
-from warpwright.rewrites._code import NoMatchError, bare, called_name
+from warpwright.rewrites._code import NoMatchError, bare
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._row_loop import root_name

@@ -10,10 +10,11 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import called_name, functions_of, macro_texts
+from warpwright.rewrites._code import functions_of, macro_texts
 from warpwright.syntax.nodes import ancestors, declared_name, descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
 

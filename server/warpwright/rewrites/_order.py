@@ -12,9 +12,10 @@ from difflib import SequenceMatcher
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.kept import kept_of_latest
 from warpwright.facts.model import Basis, Divergence, Kernel, Race
-from warpwright.rewrites._code import called_name, in_macro
+from warpwright.rewrites._code import in_macro
 from warpwright.rewrites._layout import after_statement, before_statement, free_name
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import LOOPS, ancestors, descendants, enclosing, node_at, uncommented

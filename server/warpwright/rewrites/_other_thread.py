@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import called_name, macros_naming, squeezed
+from warpwright.rewrites._code import macros_naming, squeezed
 from warpwright.rewrites._layout import free_name, line_of
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._thread_numbers import NUMBER

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import called_name, condition_of, host_launches, squeezed, with_names
+from warpwright.rewrites._code import condition_of, host_launches, squeezed, with_names
 from warpwright.rewrites._formulas import Formula, formula, same
 from warpwright.rewrites._grids import arguments_of, call_of, grid_formula, written_extent
 from warpwright.rewrites._guards import comparisons, is_early_return

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from warpwright.algebra.sums import as_number, symbols
+from warpwright.cuda.functions import called_name
 from warpwright.facts.aliasing import changes
 from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, bare, called_name, squeezed
+from warpwright.rewrites._code import NoMatchError, bare, squeezed
 from warpwright.rewrites._indices import Indices, Polynomial, require_fixed
 from warpwright.rewrites._loops import CountedLoop, counted_loop
 from warpwright.syntax.nodes import descendants, is_called, uncommented

@@ -6,9 +6,10 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import body, called_name, names
+from warpwright.rewrites._code import body, names
 from warpwright.rewrites._indices import Indices
 from warpwright.rewrites._invariant_calls import COSTLY
 from warpwright.syntax.nodes import ancestors, descendants

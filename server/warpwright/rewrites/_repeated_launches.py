@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.launch_loops import loop_around
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
     NoMatchError,
-    called_name,
     functions_of,
     host_launches,
     in_macro,

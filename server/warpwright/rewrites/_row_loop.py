@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import WARP, AccessKind, Kernel, Space
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import Update, is_idempotent, is_neutral, match_update, shuffled_type
-from warpwright.rewrites._code import NoMatchError, called_name, names, squeezed
+from warpwright.rewrites._code import NoMatchError, names, squeezed
 from warpwright.rewrites._iteration_variables import own_variables, set_anew, visible_at
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import is_floating, locals_of

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from warpwright.algebra.sums import coefficient, symbols
+from warpwright.cuda.functions import called_name
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
-from warpwright.rewrites._code import NoMatchError, body, called_name, in_macro, names, squeezed
+from warpwright.rewrites._code import NoMatchError, body, in_macro, names, squeezed
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial
 from warpwright.rewrites._layout import line_of

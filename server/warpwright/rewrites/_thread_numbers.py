@@ -7,8 +7,9 @@ from collections.abc import Container
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import called_name, callees_of, macros_of, naming
+from warpwright.rewrites._code import callees_of, macros_of, naming
 from warpwright.rewrites._threads import known_call
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source

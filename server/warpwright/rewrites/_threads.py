@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import WARP, Kernel, Launch
-from warpwright.rewrites._code import called_name, callees_of, macro_texts, macros_of
+from warpwright.rewrites._code import callees_of, macro_texts, macros_of
 from warpwright.rewrites._grids import is_shape
 from warpwright.rewrites._launched import flat_block_of, found_launches
 from warpwright.rewrites._layout import line_of

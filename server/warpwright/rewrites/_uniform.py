@@ -6,9 +6,10 @@ from collections.abc import Collection
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import called_name, macro_texts
+from warpwright.rewrites._code import macro_texts
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._row_loop import targets
 from warpwright.syntax.nodes import declared_name, descendants

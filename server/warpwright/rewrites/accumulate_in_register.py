@@ -52,13 +52,13 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
     NoMatchError,
     body_of,
-    called_name,
     in_macro,
     macro_texts,
     macros_naming,

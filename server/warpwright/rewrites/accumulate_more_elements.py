@@ -61,12 +61,12 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._accumulate import is_exact
 from warpwright.rewrites._code import (
     NoMatchError,
     body_of,
-    called_name,
     macros_naming,
     matched,
     names,

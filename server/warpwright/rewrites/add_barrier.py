@@ -55,10 +55,11 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Race, Space
 from warpwright.rewrites._arrays import indices_of
-from warpwright.rewrites._code import NoMatchError, body, called_name, functions_of, host_launches, in_macro, overlaps
+from warpwright.rewrites._code import NoMatchError, body, functions_of, host_launches, in_macro, overlaps
 from warpwright.rewrites._layout import after_statement, before_statement, line_of
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable

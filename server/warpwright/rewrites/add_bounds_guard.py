@@ -65,10 +65,11 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.algebra.trials import Values, holds
+from warpwright.cuda.functions import called_name
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import body, called_name, host_launches, require_marked, unseen_launch
+from warpwright.rewrites._code import body, host_launches, require_marked, unseen_launch
 from warpwright.rewrites._formulas import Formula, formula
 from warpwright.rewrites._grids import arguments_of, call_of, grid_formula
 from warpwright.rewrites._layout import after_statement, indent_unit

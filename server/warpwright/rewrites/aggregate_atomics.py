@@ -68,6 +68,7 @@ from math import prod
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import shuffled_type, written_type
@@ -77,7 +78,6 @@ from warpwright.rewrites._called_once import as_called_once
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
-    called_name,
     host_launches,
     in_macro,
     matched,

@@ -67,10 +67,11 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, by_cost, called_name, in_macro, overlaps, structure_names
+from warpwright.rewrites._code import NoMatchError, by_cost, in_macro, overlaps, structure_names
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._locals import is_template_type
 from warpwright.rewrites.base import Declined, Reliance, Rewrite

@@ -60,12 +60,12 @@ from collections.abc import Mapping
 from tree_sitter import Node
 
 from warpwright.algebra.trials import Values, holds
+from warpwright.cuda.functions import called_name
 from warpwright.facts.launch_loops import MOST_ROWS, STEP_WORD, LaunchLoop, Moved, is_alike, launch_loop
 from warpwright.facts.model import Kernel, Launch, Parameter
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
-    called_name,
     functions_of,
     host_launches,
     is_enclosed,

@@ -79,10 +79,10 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpwright.cuda.functions import function_name
+from warpwright.cuda.functions import called_name, function_name
 from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import called_name, in_macro, overlaps
+from warpwright.rewrites._code import in_macro, overlaps
 from warpwright.rewrites._error_checks import (
     fresh_name,
     has_bare_comma,

@@ -49,9 +49,10 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
-from warpwright.rewrites._code import NoMatchError, body_of, called_name, in_macro, overlaps
+from warpwright.rewrites._code import NoMatchError, body_of, in_macro, overlaps
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites.base import Declined, Rewrite

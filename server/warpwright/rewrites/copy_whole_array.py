@@ -43,11 +43,12 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.cuda.owners import owners_in
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._allocations import pointer_set_by
-from warpwright.rewrites._code import as_factor, called_name, in_macro, overlaps
+from warpwright.rewrites._code import as_factor, in_macro, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, uncast, uncommented

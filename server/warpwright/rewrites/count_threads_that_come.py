@@ -60,8 +60,9 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import WARP, Kernel, MissedWait
-from warpwright.rewrites._code import body_of, called_name, functions_of, overlaps
+from warpwright.rewrites._code import body_of, functions_of, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded

@@ -91,11 +91,12 @@ from collections.abc import Callable
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.aliasing import changes
 from warpwright.facts.model import Kernel
 from warpwright.facts.occupancy import architecture_number
 from warpwright.rewrites._arrays import declarator_of, misuse
-from warpwright.rewrites._code import NoMatchError, called_name, is_macro_of_several, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, is_macro_of_several, names, overlaps, squeezed
 from warpwright.rewrites._copies import Copy, copy_of
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented

@@ -63,8 +63,9 @@ import re
 from tree_sitter import Node
 
 from warpwright.algebra.sums import as_number
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import bare, body, called_name, functions_of, in_macro, macro_texts, overlaps, squeezed
+from warpwright.rewrites._code import bare, body, functions_of, in_macro, macro_texts, overlaps, squeezed
 from warpwright.rewrites._float_types import is_float
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import line_of

@@ -63,13 +63,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import is_neutral
 from warpwright.rewrites._code import (
     NoMatchError,
     body_of,
-    called_name,
     macros_naming,
     matched,
     names,

@@ -46,9 +46,10 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import called_name, in_macro, overlaps
+from warpwright.rewrites._code import in_macro, overlaps
 from warpwright.rewrites._layout import after_statement, without_lines
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit

@@ -57,15 +57,16 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._alike import require_alike_around
-from warpwright.rewrites._code import NoMatchError, body_of, called_name, condition_of, in_macro, overlaps
+from warpwright.rewrites._code import NoMatchError, body_of, condition_of, in_macro, overlaps
 from warpwright.rewrites._layout import before_statement, free_name
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, node_at, uncast, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, enclosing, node_at, uncast, uncommented
 from warpwright.syntax.source import Span
 
 NAME = "name-lanes-that-come"
@@ -111,7 +112,7 @@ def _named(kernel: Kernel, span: Span, *, is_left_out: bool) -> Rewrite:
     if branch is None or test is None or taken is None or not taken.start_byte <= call.start_byte < taken.end_byte:
         raise NoMatchError("The call does not stand under an `if` of its own.")
     between = [each for each in ancestors(call) if taken.start_byte <= each.start_byte and each != taken]
-    if any(each.type.endswith(("for_statement", "while_statement", "do_statement")) for each in between):
+    if any(each.type in LOOPS for each in between):
         raise NoMatchError("The call stands in a loop under the `if`.")
     if any(True for _ in descendants(test, *_CHANGES)):
         raise NoMatchError(f"The condition `{source.node_text(test)}` does something.")

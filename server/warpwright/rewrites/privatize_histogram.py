@@ -65,6 +65,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import CType, builtin_type
@@ -72,7 +73,6 @@ from warpwright.rewrites._allocations import elements_allocated
 from warpwright.rewrites._code import (
     NoMatchError,
     body_of,
-    called_name,
     host_launches,
     in_macro,
     matched,

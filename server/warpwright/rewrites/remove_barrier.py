@@ -59,10 +59,11 @@ from collections.abc import Set
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.aliasing import restricted
 from warpwright.facts.model import AccessKind, Kernel, Space
-from warpwright.rewrites._code import body, called_name, in_macro, names, overlaps
+from warpwright.rewrites._code import body, in_macro, names, overlaps
 from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._layout import line_of, with_comment, without_text
 from warpwright.rewrites._locals import locals_of

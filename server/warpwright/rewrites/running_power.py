@@ -61,10 +61,11 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, called_name, functions_of, macro_texts, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, functions_of, macro_texts, overlaps, squeezed
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_names

@@ -69,13 +69,13 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.cuda.numbers import number_at
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import (
     NoMatchError,
     as_factor,
     body_of,
-    called_name,
     is_power_of_two,
     matched,
     names,

@@ -75,9 +75,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.aliasing import changes, is_plain_load, restricted
 from warpwright.facts.model import WARP, Access, Kernel
-from warpwright.rewrites._code import NoMatchError, called_name, condition_of, in_macro, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, condition_of, in_macro, overlaps, squeezed
 from warpwright.rewrites._conditions import deciding_conditions, jumps_before
 from warpwright.rewrites._early import is_integer_text
 from warpwright.rewrites._entry import Entry, entry_of, made_of

@@ -67,10 +67,10 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel, Launch, Space
 from warpwright.rewrites._code import (
     body_of,
-    called_name,
     functions_of,
     host_launches,
     in_macro,

@@ -83,8 +83,9 @@ from collections.abc import Callable
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import NoMatchError, called_name, host_launches, macros_naming, matched, overlaps
+from warpwright.rewrites._code import NoMatchError, host_launches, macros_naming, matched, overlaps
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._launch_shape import block_divided
 from warpwright.rewrites._launched import block_of_all_launches

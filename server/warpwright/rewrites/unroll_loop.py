@@ -56,10 +56,11 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.aliasing import changes, inside, is_plain_load, restricted
 from warpwright.facts.model import Access, Basis, Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, called_name, matched, overlaps
+from warpwright.rewrites._code import NoMatchError, matched, overlaps
 from warpwright.rewrites._indices import Indices, constant_named, indices_of
 from warpwright.rewrites._launched import block_of_all_launches
 from warpwright.rewrites._layout import line_of

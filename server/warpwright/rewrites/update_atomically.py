@@ -46,9 +46,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import called_name
 from warpwright.facts.model import Kernel
 from warpwright.facts.profile import FaultKind
-from warpwright.rewrites._code import called_name, in_macro, overlaps
+from warpwright.rewrites._code import in_macro, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, node_at, uncommented

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import called_name, functions_of, macro_texts
+from warpwright.cuda.functions import called_name
+from warpwright.rewrites._code import functions_of, macro_texts
 from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._repeated_launches import is_pure, reads_error, restless_macros
 from warpwright.syntax.nodes import LOOPS, ancestors, descendants, enclosing, launch_configuration, walk

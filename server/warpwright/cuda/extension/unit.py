@@ -30,8 +30,8 @@ _SCRIPT = re.compile(rb"\btorch\b")
 _TENSOR = re.compile(r"\b(?:Tensor|TensorBase|Variable)\b")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]*)\)((?:\\\r?\n|[^\n\\]|\\.)*)", re.MULTILINE)
 _MOST_REACHED = 64
-_MOST_SOURCES = 128
-"""What was read of so many is kept, and with it their trees: of a file that is edited each version is one."""
+MOST_SOURCES = _MOST_REACHED + 8
+"""What was read of so many is kept, and with it their trees: a package, and the last versions of what is edited."""
 _BUILT = "TORCH_EXTENSION_NAME"
 
 
@@ -242,17 +242,17 @@ def unit_of(source: Source, others: tuple[Source, ...] = ()) -> Unit:
     return Unit(source, tuple(each for each in every if not is_script(each.path)), scripts)
 
 
-@lru_cache(maxsize=_MOST_SOURCES)
+@lru_cache(maxsize=MOST_SOURCES)
 def _script(source: Source) -> Script:
     return Script(source)
 
 
-@lru_cache(maxsize=_MOST_SOURCES)
+@lru_cache(maxsize=MOST_SOURCES)
 def _registrations(source: Source) -> tuple[Registration, ...]:
     return tuple(registrations(source))
 
 
-@lru_cache(maxsize=_MOST_SOURCES)
+@lru_cache(maxsize=MOST_SOURCES)
 def _defined(source: Source) -> tuple[Function, ...]:
     made = (_function(source, node) for node in nodes_below(source, source.root, "function_definition"))
     return tuple(each for each in made if each is not None)

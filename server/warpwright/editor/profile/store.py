@@ -1,8 +1,8 @@
 """Profiles kept in the user's cache, found by the text that they were made of.
 
-`profiles/<SHA-256 of the file's text>/<what was run>.json`: an edit gives another folder, so that a stale profile is
-never found; a profile is used only where every included file is the same too. Reading costs one look for a folder,
-and what reads a profile is loaded with the first one: an editor's server starts without.
+`profiles/<SHA-256 of the file's text>/<file, kernel and sizes>-<what was run>.json`: an edit gives another folder, so
+that a stale profile is never found; a profile is used only where every included file is the same too. Reading costs one
+look for a folder, and what reads a profile is loaded with the first one: an editor's server starts without.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from warpwright.facts.profile import Fault, Profile
 
 MOST_TEXTS = 500
-LATEST_TEXTS = 40
-"""Texts among which another version is looked for: each is read whole."""
 
 
 def store_profile(profile: Profile) -> Path | None:
@@ -39,11 +37,11 @@ def store_profile(profile: Profile) -> Path | None:
 
     if not profile.texts:
         return None
-    main = next(iter(profile.texts.values()))
+    main = profile.texts[_main(profile)]
     launch = profile.launch
     run = (profile.kernel, profile.function, profile.backend, launch.grid, launch.block, launch.dynamic_shared_bytes)
     name = hashlib.sha256(encoded(repr((*run, sorted(launch.shape.items()), profile.flags)))).hexdigest()[:32]
-    target = _folder() / main / f"{name}.json"
+    target = _folder() / main / f"{_compared(profile)}-{name}.json"
     write_whole(target, json.dumps(profile_json(profile)))
     _prune()
     return target
@@ -72,23 +70,34 @@ def load_profiles(program: Program, defines: Mapping[str, str | None], arch: str
 
 def other_version(profile: Profile) -> Profile | None:
     """The newest kept profile of another text of the same kernel, in the file of the same absolute path, that ran at
-    the same sizes; of the texts that were profiled last."""
+    the same sizes."""
     from warpwright.facts.profile_document import ProfileError, read_profile
 
-    main = next(iter(profile.texts), "")
+    main = _main(profile)
     if not Path(main).is_absolute():
         return None
-    found: list[tuple[int, Profile]] = []
+    found: list[tuple[int, Path]] = []
     with suppress(OSError):
-        folders = sorted(_folder().iterdir(), key=lambda each: each.stat().st_mtime_ns, reverse=True)
-        for file in (file for folder in folders[:LATEST_TEXTS] for file in folder.glob("*.json")):
-            with suppress(OSError, ProfileError):
-                other = read_profile(file.read_bytes())
-                runs = [(e.kernel, e.backend, e.device, dict(e.launch.shape)) for e in (profile, other)]
-                is_same_text = other.texts.get(main) == profile.texts[main]
-                if next(iter(other.texts), "") == main and runs[0] == runs[1] and not is_same_text:
-                    found.append((file.stat().st_mtime_ns, other))
-    return max(found, key=lambda each: each[0])[1] if found else None
+        for file in _folder().glob(f"*/{_compared(profile)}-*.json"):
+            if file.parent.name != profile.texts[main]:
+                found.append((file.stat().st_mtime_ns, file))
+    for _, file in sorted(found, reverse=True):
+        with suppress(OSError, ProfileError):
+            return read_profile(file.read_bytes())
+    return None
+
+
+def _main(profile: Profile) -> str:
+    """The file that was compiled, the first of its texts."""
+    return next(iter(profile.texts), "")
+
+
+def _compared(profile: Profile) -> str:
+    """What two versions have in common that are compared, as the start of a file's name."""
+    sizes = sorted(profile.launch.shape.items())
+    return hashlib.sha256(
+        encoded(repr((_main(profile), profile.kernel, profile.backend, profile.device, sizes)))
+    ).hexdigest()[:16]
 
 
 def placed(profile: Profile, program: Program) -> Profile | None:

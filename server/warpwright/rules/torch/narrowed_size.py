@@ -41,7 +41,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from warpwright.cuda.extension.unit import Function, Unit, uses_torch
+from warpwright.cuda.extension.unit import MOST_SOURCES, Function, Unit, uses_torch
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure, include, line_before
 from warpwright.rules.host._statements import statement_of
@@ -91,7 +91,7 @@ def _is_narrow(unit: Unit, member: str) -> bool:
     return bool(kinds) and all(re.fullmatch(_INT, kind) for kind in kinds)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=MOST_SOURCES)
 def _members(source: Source) -> tuple[tuple[str, str], ...]:
     """(name, type) of the members of a file's structs."""
     found = []
