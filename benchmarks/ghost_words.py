@@ -5,7 +5,8 @@ these how many compile and are right.
     python benchmarks/ghost_words.py --requests 1000 [--plain] [--write]
 
 Requests are the prompts that people wrote by hand and that no model is taught with (`model/prompts`, all of them
-without `--prompts`); one without a signature is asked for by a key. With `--requests` they are made by the wordings
+without `--prompts`), and of such a file the comments under `[[nothing]]`, for which nothing is right. One without a
+signature is asked for by a key. With `--requests` they are made by the wordings
 program of the corpus, for compositions that are kept from training (its split "held-out"), with a signature where it
 makes one in C; with `--plain` of all compositions without clauses, in the words of their operator alone. A model
 answers where one is configured (`WARPWRIGHT_MODEL`, `WARPWRIGHT_ADAPTER`, or the installed one).
@@ -28,6 +29,7 @@ import platform
 import re
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -70,8 +72,8 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """A comment, a signature in C or "", the formula or the prompt that tells what is right, and the file of prompts
-    that it is from."""
+    """A comment, a signature in C or "", the formula or the prompt that tells what is right, None where nothing is, and
+    the file of prompts that it is from."""
 
     comment: str
     given: str
@@ -115,6 +117,9 @@ def of_prompts(paths: list[Path], every: int) -> Iterator[Request]:
     prompts = [(path, prompt) for path in paths for prompt in read_prompts(path)]
     for path, prompt in prompts[::every]:
         yield Request(prompt.comment, given_in_c(prompt.given), prompt, path.stem)
+    for path in paths:
+        for table in tomllib.loads(path.read_text(encoding="utf-8")).get("nothing", []):
+            yield Request(table["comment"], given_in_c(table.get("given", "")), None, f"{path.stem}: nothing")
 
 
 def given_in_c(given: str) -> str:
@@ -129,11 +134,15 @@ def given_in_c(given: str) -> str:
 
 
 def asked_for(request: Request) -> str:
+    if request.expected is None:
+        return "nothing"
     return request.expected.text if isinstance(request.expected, Formula) else request.expected.id
 
 
 def is_right(request: Request, text: str, worker: Any) -> bool:
     """Whether the formula of an answer computes what is asked for."""
+    if request.expected is None:
+        return False
     if isinstance(request.expected, Formula):
         return agrees(formula_of(text), request.expected, f"{request.comment} {request.given}")
     from warpwright_upskill.evaluation.judge import judge

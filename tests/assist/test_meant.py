@@ -19,8 +19,14 @@ ROWS = "const float* x, float* y, int rows, int cols"
         ("a third of each entry", "const float* x, float* y, int n", "y[i] = x[i] / 3"),
         ("y[i] = x[i] where x is positive, else 0.1 times it", "", "y[i] = x[i] if x[i] > 0 else 0.1 * x[i]"),
         ("the relu of everything", "", "b[i] = relu(a[i])"),
+        ("add bias[cols] to every row of x[rows][cols]", "", "y[r, c] = x[r, c] + bias[c]"),
+        ("exponential moving average of x with decay d", "float* ema, const float* x, float d, int n",
+         "ema'[i] = d * ema[i] + (1 - d) * x[i]"),
+        ("copy x", "const float* x, float* y, int n", "y[i] = x[i]"),
+        ("half in, float out", "const half* x, float* y, int n", "x: f16, y[i] = x[i]"),
+        ("out[i] = table[ids[i]]", "", "ids: i32, out[i] = table[ids[i]]"),
     ],
-)
+)  # fmt: skip
 def test_what_is_said_is_taken(comment: str, given: str, answer: str) -> None:
     assert meant(formula_of(answer), FormulaRequest(comment, given)) is not None
 
@@ -37,6 +43,8 @@ def test_what_is_said_is_taken(comment: str, given: str, answer: str) -> None:
         ("row sums", ROWS, "x: f64, y[r] = sum[c] x[r, c]"),  # another type than the signature's
         ("scale a by the norm", "", "y[i] = a[i] * w[i]"),  # w is nobody's array
         ("p[i] is the position, double it", "", "y[i] = 2 * x[i]"),  # p is left out
+        ("add bias[cols] to every row of x[rows][cols]", "", "cols: i32, y[r, c] = x[r, c] + bias[cols[r]]"),  # a size
+        ("this is a nice file", "", "y[i] = x[i]"),  # nothing is computed, and no copy is asked for
     ],
 )
 def test_what_is_not_said_is_dropped(comment: str, given: str, answer: str) -> None:

@@ -33,6 +33,11 @@ READ = [
     ("relu of x in place", "x'[i] = relu(x[i])"),
     ("row-wise max of x[N][512]", "x: f32[R, 512], y[r] = max[c] x[r, c]"),
     ("saxpy", "y'[i] = a * x[i] + y[i]"),
+    ("add bias[cols] to every row of x[rows][cols]", "y[r, c] = x[r, c] + bias[c]"),
+    ("divide each row of x[R][C] by s[R]", "y[r, c] = x[r, c] / s[r]"),
+    ("subtract b[n] from all rows of A[m][n], in place", "A'[m, n] = A[m, n] - b[n]"),
+    ("mean squared error between pred[n] and target[n]", "loss = mean[i] (pred[i] - target[i]) ** 2"),
+    ("sum of x[rows][cols]", "y = sum[r, c] x[r, c]"),
     ("histogram of bins", "h: i32[B], bins: i32, h[bins[i]] = sum[i] 1"),
 ]
 NOTHING = [
@@ -46,6 +51,10 @@ NOTHING = [
     "somme des lignes de x",
     "行ごとのソフトマックス",
     "relu and sigmoid of x",
+    "divide each row of x by s",  # one for each row, or one for each column
+    "add alpha to each row of x",  # a number, or an array
+    "add x[cols] to each row of x[rows][cols]",
+    "argmax of a matrix",
     "relu of x plus y",
     "FFT of x",
     "matmul of A, B and C",
@@ -128,6 +137,15 @@ SIGNED = [
     ("relu in place", "float* x, int n", "x'[i] = relu(x[i])"),
     ("argmax of each row", "const float* x, int* best, int rows, int cols", "best: i32, best[r] = argmax[c] x[r, c]"),
     ("relu", "const float* x, const float* y, int n", None),  # nothing may be written
+    ("sum of x", "const float* x, float* y, int rows, int cols", None),  # of each row, or of all
+    ("plain SGD step, w -= lr * g", "float* w, const float* g, float lr, int n", "w'[i] = w[i] - lr * g[i]"),
+    ("exponential moving average: e = d * e + (1 - d) * x", "float* e, const float* x, float d, int n",
+     "e'[i] = d * e[i] + (1 - d) * x[i]"),
+    ("y = x * s", "const float* x, const float* s, float* y, int rows, int cols", None),  # s of each row, or column
+    ("y = x * w", "const float* x, float* y, int n", None),  # w is nobody's
+    ("y = x / 2", "const int* x, int* y, int n", None),  # of whole numbers, or of their values
+    ("add bias to each row of x", "const half* x, const half* bias, half* y, int rows, int cols",
+     "x: f16, bias: f16, y[r, c] = x[r, c] + bias[c]"),
     ("scaled by alpha", "const float* x, float* y, float alpha, int n", None),
 ]  # fmt: skip
 

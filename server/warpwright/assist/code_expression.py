@@ -1,4 +1,5 @@
-"""Formulas of expressions of torch and NumPy in a comment: `torch.softmax(x, dim=-1)`, `out = F.gelu(x @ w + b)`.
+"""Formulas of expressions of torch and NumPy in a comment: `torch.softmax(x, dim=-1)`, `out = F.gelu(x @ w + b)`; and
+of equations without an index, `w -= lr * grad`, above a signature that has all of their names and one size.
 
 The text is parsed, never run. What is called is looked up in the table of wordings; what is not there makes no formula.
 """
@@ -10,11 +11,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from warpwright.assist.signature import Parameter
 from warpwright.assist.worded_names import DIMS, Names, UnfitError
 from warpwright.assist.wording import Array, Said
 from warpwright.assist.wording_table import operations
 
 _RESULT = re.compile(r"^\s*([A-Za-z_]\w*)\s*=(?!=)\s*")
+_CHANGED = re.compile(r"([A-Za-z_]\w*)\s*([-+*/])=\s*")
+_HEADING = re.compile(
+    r"\s*(?:(?:plain|simple|elementwise|element-wise|fused|one)\s+)*"
+    r"(?:ema|exponential moving average|sgd|gradient descent|axpby|axpy|saxpy|lerp|linear interpolation|blend|update|"
+    r"weight decay|momentum|kernel|todo)(?:\s+(?:step|update|kernel))?\s*[:,]\s*",
+    re.IGNORECASE,
+)
+"""What an equation may be called before it: it changes nothing of what that says."""
 _MODULES = ("torch", "F", "np", "numpy", "torch.nn.functional", "nn.functional", "math")
 _CALLS = {
     "neg": "negate", "negative": "negate", "absolute": "abs", "mv": "matvec", "mm": "matmul", "bmm": "batched_matmul",
@@ -62,8 +72,33 @@ def in_code(comment: str, names: Names, rank: int) -> str:
     return f"{names.declarations('')}{result}{index} = {value.text}{where}"
 
 
+def equation_in(comment: str, signature: Sequence[Parameter]) -> str:
+    """The equation that a comment is whose names are all of a signature with one size; "" where it is none.
+
+    >>> from warpwright.assist.signature import parameters
+    >>> equation_in("SGD step: w -= lr * g", parameters("float* w, const float* g, float lr, int n"))
+    'w = w - (lr * g)'
+    """
+    if sum(not each.pointer and each.type[:1] in ("i", "u") for each in signature) != 1:
+        return ""
+    text = re.sub(r"(?<=[\d.])f\b", "", _HEADING.sub("", comment, count=1).strip().rstrip(".;"))
+    if changed := _CHANGED.match(text):
+        text = f"{changed[1]} = {changed[1]} {changed[2]} ({text[changed.end() :]})"
+    tree = _parsed(text) if _RESULT.match(text) else None
+    if tree is None:
+        return ""
+    if any(isinstance(each, ast.Div) for each in ast.walk(tree)) and any(
+        each.pointer and each.type[:1] in ("i", "u") for each in signature
+    ):
+        return ""  # of whole numbers or of their values
+    known = {each.name for each in signature}
+    called = {id(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call)}
+    names = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name) and id(each) not in called}
+    return text if names and names - {*_MODULES} <= known else ""
+
+
 def said_in_code(comment: str) -> tuple[Said, int] | None:
-    """The result that an expression is assigned to, and the least rank of its arrays; None where there is no call."""
+    """The result that an expression is assigned to, and the least rank of its arrays; None for what is none."""
     tree = _parsed(comment)
     if tree is None:
         return None
@@ -116,10 +151,15 @@ def name_in_code(comment: str) -> str:
     return re.sub(r"\W", "_", called)
 
 
+def is_called_in(comment: str) -> bool:
+    """Whether something is called in a comment or multiplied as matrices, as in an expression of torch."""
+    return re.search(r"\w\(|@", comment) is not None
+
+
 def _parsed(comment: str) -> ast.expr | None:
-    """The expression that a comment is, where something is called in it or multiplied as matrices."""
+    """The expression that a comment is."""
     text = _RESULT.sub("", comment.strip().rstrip(".;"))
-    if len(text) > MOST_CHARACTERS or not re.search(r"\w\(|@", text):
+    if len(text) > MOST_CHARACTERS:
         return None
     try:
         tree = ast.parse(text, mode="eval").body

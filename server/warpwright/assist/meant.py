@@ -14,10 +14,24 @@ from warpwright.formulas.model import Formula
 from warpwright.formulas.parser import parse
 from warpwright.formulas.printer import printed_in_one_line
 from warpwright.formulas.resolve import formula_of
-from warpwright.formulas.tree import Num, Reduce, walk
+from warpwright.formulas.tree import Load, Name, Num, Reduce, walk
 
 _NUMBER = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
 _INDEXED = re.compile(r"\b([A-Za-z_]\w*)\s*\[")
+_EXTENTS = re.compile(r"\b([A-Za-z_]\w*)\s?((?:\[\s*\w+\s*\])+|\[\s*\w+(?:\s*,\s*\w+)+\s*\])")
+_COPIED = re.compile(
+    r"=|->|\u2190|\b(?:cop(?:y|ies|ied)|cast|conver|assign|store|load|move|fill|set|zero|ones|init|clear|broadcast|repeat|expand|replicat|identity|"
+    r"unchanged|dup|widen|narrow|clone|gather|look|take|pick|select|keep|every|split|pack|unpack|slice|crop|part|reshape|"
+    r"concat|stack|interleav|to\b)",
+    re.IGNORECASE,
+)
+"""What says that something is only written elsewhere."""
+_NAMES_OF_SEVERAL_WORDS = re.compile(
+    r"\b(?:exponential(?:ly weighted)? |weighted |simple )?(?:moving|running) averages?\b|\bexponential (?:decay|backoff)\b"
+    r"|\bmax(?:imum)?[ _]norm\b|\b(?:no|without) (?:bias|mask|norm\w*)\b",
+    re.IGNORECASE,
+)
+"""Names with words in them that elsewhere are functions: an exponential moving average has neither exp nor a mean."""
 _SAID_BY = {
     "sum": ("sum", "mean", "logsumexp"),
     "mean": ("mean", "sum"),
@@ -60,8 +74,38 @@ def meant(formula: Formula, request: FormulaRequest) -> Formula | None:
         found = _typed(formula, signature) if signature else formula
     except FormulaError:
         return None
+    if {each.array for each in found.inputs} & sizes_said(request.comment) - {each.name for each in signature}:
+        return None
+    if _is_copy(found) and not _COPIED.search(request.comment):
+        return None
     is_named = _fits_whole(found, signature) if signature else _names_are_said(found, request.comment)
     return found if is_named and is_said(found, f"{request.comment} {request.given}") else None
+
+
+def sizes_said(comment: str) -> set[str]:
+    """Names that stand in the brackets of one array beside others, alone in those of another one, and nowhere have some
+    of their own: they are sizes.
+
+    >>> sizes_said("add bias[cols] to every row of x[rows][cols]")
+    {'cols'}
+    >>> sizes_said("out[p[i]] = x[p[i]]"), sizes_said("y = table[ids]")
+    (set(), set())
+    """
+    shapes = {(array, tuple(re.findall(r"\w+", brackets))) for array, brackets in _EXTENTS.findall(comment)}
+    alone = {(array, shape[0]) for array, shape in shapes if len(shape) == 1}
+    beside = {(array, each) for array, shape in shapes if len(shape) > 1 for each in shape}
+    found = {name for array, name in alone if any(each == name and other != array for other, each in beside)}
+    return found - {*_INDEXED.findall(comment)}
+
+
+def _is_copy(formula: Formula) -> bool:
+    """Whether nothing is computed, and no element has another place or type than it had."""
+    types = {each.type for each in formula.tensors.values()}
+    return len(types) == 1 and all(
+        isinstance(each.value, Num)
+        or (isinstance(each.value, Load) and each.value.index == tuple(map(Name, each.dims)) == each.own_index)
+        for each in formula.stages
+    )
 
 
 def _fits_whole(formula: Formula, signature: tuple[Parameter, ...]) -> bool:
@@ -107,7 +151,7 @@ def is_said(formula: Formula, words: str) -> bool:
     if _reduces_a_part(formula) and not _PART.search(words):
         return False
     names = {*re.findall(r"[A-Za-z_]\w*", formula.text)}
-    named = operations(words) & {*FUNCTIONS, *REDUCTIONS}
+    named = operations(_NAMES_OF_SEVERAL_WORDS.sub(" ", words)) & {*FUNCTIONS, *REDUCTIONS}
     return all(names & {*_SAID_BY.get(each, (each,))} for each in named)
 
 

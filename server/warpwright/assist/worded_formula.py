@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from warpwright.assist.code_expression import in_code, name_in_code, said_in_code
+from warpwright.assist.code_expression import equation_in, in_code, is_called_in, name_in_code, said_in_code
 from warpwright.assist.signature import Parameter, parameters
 from warpwright.assist.worded_names import DIMS, Names, UnfitError
+from warpwright.assist.worded_rows import rows_asked, rows_text
 from warpwright.assist.wording import Array, Said, is_of_arrays, operation, said_in
 from warpwright.assist.wording_table import Operation
 from warpwright.formulas.lexer import FormulaError
@@ -60,7 +61,7 @@ def worded(comment: str, given: str = "") -> list[Reading]:
     """
     signature = parameters(given)
     found: dict[str, Reading] = {}
-    name, texts = _in_code(comment, signature) or _in_words(comment, signature)
+    name, texts = _in_code(comment, signature) or _of_rows(comment, signature) or _in_words(comment, signature)
     for made in texts:
         try:
             text = made()
@@ -76,6 +77,11 @@ _Texts = tuple[str, list[Callable[[], str]]]
 """A name, and what makes the texts of the formulas that may be meant: it may raise UnfitError."""
 
 
+def _of_rows(comment: str, signature: Sequence[Parameter]) -> _Texts | None:
+    asked = rows_asked(comment)
+    return ("", [partial(rows_text, asked, signature)]) if asked is not None else None
+
+
 def _in_words(comment: str, signature: Sequence[Parameter]) -> _Texts:
     said = said_in(comment, [each.name for each in signature])
     if said is None or not (signature or is_of_arrays(said)):
@@ -85,6 +91,10 @@ def _in_words(comment: str, signature: Sequence[Parameter]) -> _Texts:
 
 
 def _in_code(comment: str, signature: Sequence[Parameter]) -> _Texts | None:
+    equation = equation_in(comment, signature)
+    if not equation and not is_called_in(comment):
+        return None
+    comment = equation or comment
     if (found := said_in_code(comment)) is None:
         return None
     said, rank = found
@@ -126,21 +136,20 @@ def _choices(said: Said, signature: Sequence[Parameter]) -> list[tuple[int, bool
         return []
     own = [len(each.shape) for each in said.operands if each.shape]
     whole = [each for each in signature if not each.pointer and each.type[:1] in ("i", "u")]
-    along = any(each.kind in ("rows", "reduce") for each in said.before)
     if own:
         ranks = [own[0]]
     elif said.rank > 0:
         ranks = [said.rank]
     elif len(whole) > 1 and not all(_EXTENT.fullmatch(each.name) for each in whole):
         return []  # a number of blocks or a stride is none, and nothing says which they are
+    elif len(whole) > 1 and not said.axis and any(each.kind == "reduce" for each in said.before):
+        return []  # of each row, or of all
     elif whole:
         ranks = [min(4, len(whole))]
     elif said.axis in ("last", "first"):
         ranks = [2]
     elif any(each.kind == "rows" for each in said.before):
         ranks = [1, 2] if any(each.name.startswith(("cum", "excl")) for each in said.before) else [2, 1]
-    elif along:
-        ranks = [1, 2]
     else:
         ranks = [1]
     if not any(each.weights for each in said.before):
@@ -239,7 +248,7 @@ def _applied(each: Operation, value: _Value, said: Said, names: Names, is_affine
         return _Value(each.value.format(v=inner), value.dims, value.stages, value.arrays, value.index)
     if not value.dims:
         raise UnfitError
-    along = _along(said, value)
+    along = _along(each, said, value)
     kept = tuple(dim for dim in value.dims if dim not in along)
     if each.kind == "reduce":
         if each.places and len(along) > 1:
@@ -266,12 +275,12 @@ def _applied(each: Operation, value: _Value, said: Said, names: Names, is_affine
     return _Value(text, value.dims, stages, arrays)
 
 
-def _along(said: Said, value: _Value) -> tuple[str, ...]:
+def _along(each: Operation, said: Said, value: _Value) -> tuple[str, ...]:
     if said.axis == "first":
         if len(value.dims) != 2:
             raise UnfitError
         return value.dims[:1]
-    if said.axis == "all":
+    if said.axis == "all" or (each.kind == "reduce" and not said.axis):
         return value.dims
     if said.axis == "last" and len(value.dims) < 2:
         raise UnfitError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from warpwright.assist.asked_operation import asks_for_operation
 from warpwright.assist.comment_request import comment_above, requested_kernel, words_of
 from warpwright.assist.python_function import meant_words
 from warpwright.assist.readings import by_wordings
@@ -66,8 +67,8 @@ def ghost_request(source: Source, offset: int, is_meant: bool = False) -> GhostR
     asked = requested_kernel(source, offset)
     words = words_of(source, comment) if asked is None else asked
     readings = tuple(readings_at(source, words, offset))
-    asks = is_meant or asked is not None
-    return GhostRequest(readings, words, asks) if readings or (asks and words) else None
+    asks = (is_meant or asked is not None) and asks_for_operation(words)
+    return GhostRequest(readings, words, asks) if readings or asks else None
 
 
 def next_asked(source: Source, offset: int, text: str) -> tuple[Source, int] | None:
@@ -92,9 +93,11 @@ def next_asked(source: Source, offset: int, text: str) -> tuple[Source, int] | N
 
 
 def _body_request(kernel: OpenKernel, path: str) -> GhostRequest | None:
-    """A comment above a signature means the kernel: a model may be asked whatever its words are."""
+    """A comment above a signature means the kernel, if it names an operation."""
     formula = said_in(list(kernel.comment))
     if formula is not None:
         is_fit = fits(formula, parameters(kernel.given))
         return GhostRequest((Reading(formula),), kernel=kernel) if is_fit else None
-    return GhostRequest(tuple(by_wordings(meant_words(kernel.words, path), kernel.given)), kernel.words, True, kernel)
+    readings = tuple(by_wordings(meant_words(kernel.words, path), kernel.given))
+    asks = asks_for_operation(kernel.words)
+    return GhostRequest(readings, kernel.words, asks, kernel) if readings or asks else None
