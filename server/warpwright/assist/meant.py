@@ -27,8 +27,8 @@ _COPIED = re.compile(
 )
 """What says that something is only written elsewhere."""
 _NAMES_OF_SEVERAL_WORDS = re.compile(
-    r"\b(?:exponential(?:ly weighted)? |weighted |simple )?(?:moving|running) averages?\b|\bexponential (?:decay|backoff)\b"
-    r"|\bmax(?:imum)?[ _]norm\b|\b(?:no|without) (?:bias|mask|norm\w*)\b",
+    r"\b(?:exponential(?:ly weighted)? |weighted |simple )?(?:moving|running) averages?\b"
+    r"|\bexponential (?:decay|backoff)\b|\bmax(?:imum)?[ _]norm\b|\b(?:no|without) (?:bias|mask|norm\w*)\b",
     re.IGNORECASE,
 )
 """Names with words in them that elsewhere are functions: an exponential moving average has neither exp nor a mean."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from warpwright.assist.asked_operation import asks_for_operation
 from warpwright.assist.certain import is_certain
 from warpwright.assist.engine import Engine
 from warpwright.assist.formula_task import FormulaRequest
@@ -45,9 +44,7 @@ def by_model(
     rounds: int = 0,
 ) -> list[Reading]:
     """What the model reads, the likeliest first, if its samples agree; where none can be meant it is told why and asked
-    again, in so many `rounds`. Nothing, and no model is asked, where no operation is. Raises EngineError."""
-    if not asks_for_operation(comment):
-        return []
+    again, in so many `rounds`. Raises EngineError."""
     request = FormulaRequest(comment, given)
     found = formulas_for(
         engine,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from warpwright.assist.asked_operation import asks_for_operation
 from warpwright.assist.comment_request import comment_above, requested_kernel, words_of
+from warpwright.assist.notes import asks_for_nothing
 from warpwright.assist.python_function import meant_words
 from warpwright.assist.readings import by_wordings
 from warpwright.assist.signature import parameters
@@ -67,7 +67,7 @@ def ghost_request(source: Source, offset: int, is_meant: bool = False) -> GhostR
     asked = requested_kernel(source, offset)
     words = words_of(source, comment) if asked is None else asked
     readings = tuple(readings_at(source, words, offset))
-    asks = (is_meant or asked is not None) and asks_for_operation(words)
+    asks = (is_meant or asked is not None) and not asks_for_nothing(words)
     return GhostRequest(readings, words, asks) if readings or asks else None
 
 
@@ -93,11 +93,11 @@ def next_asked(source: Source, offset: int, text: str) -> tuple[Source, int] | N
 
 
 def _body_request(kernel: OpenKernel, path: str) -> GhostRequest | None:
-    """A comment above a signature means the kernel, if it names an operation."""
+    """A comment above a signature means the kernel, if it is no note."""
     formula = said_in(list(kernel.comment))
     if formula is not None:
         is_fit = fits(formula, parameters(kernel.given))
         return GhostRequest((Reading(formula),), kernel=kernel) if is_fit else None
     readings = tuple(by_wordings(meant_words(kernel.words, path), kernel.given))
-    asks = asks_for_operation(kernel.words)
+    asks = not asks_for_nothing(kernel.words)
     return GhostRequest(readings, kernel.words, asks, kernel) if readings or asks else None
