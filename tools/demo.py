@@ -17,7 +17,10 @@ COMMENT = "subtract the mean of its row from each element of x[rows][cols] and w
 STEPS = (
     ("What this machine has", ("doctor",)),
     ("What is wrong with the kernel, from its source alone", ("check", "{file}")),
-    ("A better version: a rewrite edits, the compiler and the harness decide", ("optimize", "{file}")),
+    (
+        "A better version: the model plans, a rewrite edits, the compiler and the harness decide",
+        ("optimize", "{file}", "--plan", "model"),
+    ),
     (
         "A kernel from a comment that no rule reads: the model reads it, the writer writes it, a run compares it",
         ("generate", COMMENT),

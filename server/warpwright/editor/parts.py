@@ -131,7 +131,7 @@ def _emulator() -> Part:
         return Part(
             name, False, "NumPy is not installed.", gives, "Install it with `pip install 'warpwright[emulator]'`."
         )
-    covers = "runs nvcc's PTX for sm_75 to sm_90, but no TMA, clusters or textures"
+    covers = "runs nvcc's PTX for sm_75 to sm_90, but no TMA, textures or clusters that a launch sizes"
     return Part(name, True, f"NumPy {_version('numpy')}: {covers}", gives)
 
 
