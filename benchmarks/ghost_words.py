@@ -1,7 +1,7 @@
 """Comments in words sent through the language server as an editor does: how many are answered with ghost text, and of
 these how many compile and are right.
 
-    python benchmarks/ghost_words.py [--prompts FILE.toml ...] [--every 6] [--write]
+    python benchmarks/ghost_words.py [--prompts FILE.toml ...] [--every 6] [--first 2] [--write]
     python benchmarks/ghost_words.py --requests 1000 [--plain] [--write]
 
 Requests are the prompts that people wrote by hand and that no model is taught with (`model/prompts`, all of them
@@ -16,8 +16,8 @@ text that it wrote, which are marked as drafts; and for prompts for each file, a
 Compiled: nvcc takes the document with it. Right: the formula that the answer says the words were read as computes what
 is asked for: of prompts by the judge of `warpwright model eval`; of the corpus, by algebra or on random inputs, what
 the composition's own formula computes, whatever the names are that the request leaves open, and with leading dimensions
-taken as one. Of CUDA text nobody can say it. `--write` records the result in benchmarks/results/ghost_words.json, of
-the corpus in ghost_words_corpus.json.
+taken as one. Of CUDA text nobody can say it. `--write` records the result in benchmarks/results: ghost_words.json, of
+files of your own ghost_words_FILE.json, of the corpus ghost_words_corpus.json.
 """
 
 from __future__ import annotations
@@ -111,11 +111,11 @@ def of_corpus(count: int, seed: str, is_plain: bool) -> Iterator[Request]:
         made += 1
 
 
-def of_prompts(paths: list[Path], every: int) -> Iterator[Request]:
+def of_prompts(paths: list[Path], every: int, first: int) -> Iterator[Request]:
     from warpwright_upskill.prompts import read_prompts
 
     prompts = [(path, prompt) for path in paths for prompt in read_prompts(path)]
-    for path, prompt in prompts[::every]:
+    for path, prompt in prompts[first::every]:
         yield Request(prompt.comment, given_in_c(prompt.given), prompt, path.stem)
     for path in paths:
         for table in tomllib.loads(path.read_text(encoding="utf-8")).get("nothing", []):
@@ -147,7 +147,10 @@ def is_right(request: Request, text: str, worker: Any) -> bool:
         return agrees(formula_of(text), request.expected, f"{request.comment} {request.given}")
     from warpwright_upskill.evaluation.judge import judge
 
-    return judge(worker, request.expected, text).right
+    verdict = judge(worker, request.expected, text)
+    if verdict.kind == "reference":
+        raise SystemExit(verdict.reason)
+    return verdict.right
 
 
 def agrees(found: Formula, expected: Formula, words: str) -> bool:
@@ -274,6 +277,18 @@ def table(result: Json) -> str:
     return "\n".join(lines)
 
 
+def record_of(requests: int, prompts: list[Path]) -> str:
+    """The name of the file that holds a result.
+
+    >>> record_of(0, [Path("benchmarks/ghost/comments.toml")]), record_of(1000, [])
+    ('ghost_words_comments.json', 'ghost_words_corpus.json')
+    """
+    if requests:
+        return "ghost_words_corpus.json"
+    others = [each.stem for each in prompts if each.resolve().parent != PROMPTS]
+    return "_".join(["ghost_words", *others]) + ".json"
+
+
 def said_of_model() -> Json:
     """What may be asked beside the rules: its name and its adapter's, or what is missing."""
     found = named_model(None)
@@ -290,6 +305,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20, help="the setting ghostTextSeconds")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--every", type=int, default=1, help="of the prompts, so many apart")
+    parser.add_argument("--first", type=int, default=0, help="how many prompts stand before the first one asked for")
     parser.add_argument("--prompts", type=Path, nargs="+", default=sorted(PROMPTS.glob("*.toml")))
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
@@ -299,7 +315,7 @@ def main() -> int:
         from warpwright_upskill.evaluation.worker import Worker
 
         worker = Worker(prepare)
-        requests = of_prompts(options.prompts, options.every)
+        requests = of_prompts(options.prompts, options.every, options.first)
     else:
         requests = of_corpus(options.requests, options.seed, options.plain)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:PROCESSORS])
@@ -314,8 +330,9 @@ def main() -> int:
     print(json.dumps(result, indent=2))
     print(table(result))
     if options.write:
-        name = "ghost_words_corpus.json" if options.requests else "ghost_words.json"
-        (RESULTS / name).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        (RESULTS / record_of(options.requests, options.prompts)).write_text(
+            json.dumps(result, indent=2) + "\n", encoding="utf-8"
+        )
     return 0
 
 

@@ -157,6 +157,8 @@ def _parameters(reference: str) -> list[str]:
         raise ValueError(f"the reference is no Python: {error}") from None
     for each in functions:
         if each.name == "reference":
+            if not any(isinstance(node, ast.Return) and node.value for node in ast.walk(each)):
+                raise ValueError("the reference returns nothing; what it writes in place it returns, too")
             return [argument.arg for argument in each.args.args]
     raise ValueError("the reference does not define reference(...)")
 

@@ -53,8 +53,9 @@ def test_says_that_all_are_right(tmp_path: Path) -> None:
         ({"inputs": 'x = "f32[R.C]"'}, "'R.C' is no sum or product"),
         ({"body": "return x.sum(1"}, "the reference is no Python"),
         ({"body": "return x.sum() * 0"}, "gives the same number everywhere"),
-        pytest.param({"body": "while True: pass"}, "took more than 10 seconds", marks=pytest.mark.slow),
-        ({"body": "import os; os._exit(3)"}, "the process that ran it died"),
+        ({"body": "x.mul_(2)"}, "the reference returns nothing; what it writes in place it returns, too"),
+        pytest.param({"body": "return [0 for _ in iter(int, 1)]"}, "took more than 10 seconds", marks=pytest.mark.slow),
+        ({"body": "import os; return os._exit(3)"}, "the process that ran it died"),
     ],
 )
 def test_says_what_is_wrong(tmp_path: Path, prompt: dict[str, str], sentence: str) -> None:
