@@ -14,20 +14,22 @@ from warpwright.syntax.source import Source
 
 API_NAMES = rb"\b(?:cuda|hip)Launch(?:Cooperative)?Kernel(?:ExC?)?\b"
 _CONFIGURED = re.compile(r"(?:cuda|hip)LaunchKernelExC?")
-_FIELDS = ("gridDim", "blockDim", "dynamicSmemBytes")
+_FIELDS = ("gridDim", "blockDim", "dynamicSmemBytes", "stream")
+_DEFAULT = "0"
 
 
 @dataclass(frozen=True, slots=True)
 class ApiLaunch:
-    """`shape` has the grid, the block and the bytes of shared memory, as far as they are written in the call; else
-    `config` is the name of the variable that has them. Arguments are given one by one, or their addresses in the
-    array that `packed` names."""
+    """`shape` has the grid, the block and the bytes of shared memory, and `stream` the stream, as far as they are
+    written in the call; else `config` is the name of the variable that has them. Arguments are given one by one, or
+    their addresses in the array that `packed` names."""
 
     kernel: Node
     shape: tuple[Node, ...] = ()
     config: str | None = None
     arguments: tuple[Node, ...] = ()
     packed: Node | None = None
+    stream: Node | None = None
 
 
 def api_launch(source: Source, call: Node) -> ApiLaunch | None:
@@ -43,8 +45,31 @@ def api_launch(source: Source, call: Node) -> ApiLaunch | None:
         if name.endswith("C"):
             return ApiLaunch(_plain(given[1]), config=written, packed=given[2] if len(given) > 2 else None)
         return ApiLaunch(_plain(given[1]), config=written, arguments=tuple(given[2:]))
-    shared = given[4:5]
-    return ApiLaunch(_plain(given[0]), (*given[1:3], *shared), packed=given[3] if len(given) > 3 else None)
+    packed, shared, stream = (given[at] if len(given) > at else None for at in (3, 4, 5))
+    shape = (*given[1:3], *([shared] if shared is not None else ()))
+    return ApiLaunch(_plain(given[0]), shape, packed=packed, stream=stream)
+
+
+def stream_of(source: Source, call: Node, api: ApiLaunch) -> str | None:
+    """The stream of a launch as it is written, "0" where nothing gives one: in the call, or for the configuration
+    that it names, which must be a variable of the function around it; None where that is not seen.
+
+    Example: `s` of `cudaLaunchConfig_t c{}; c.stream = s; cudaLaunchKernelEx(&c, f, x);`
+    """
+    if api.config is None:
+        return source.node_code(api.stream) if api.stream is not None else _DEFAULT
+    function = enclosing(call, "function_definition")
+    body = function.child_by_field_name("body") if function is not None else None
+    name = re.escape(api.config)
+    before = source.code_text(body.start_byte, call.start_byte) if body is not None else ""
+    declared = re.search(rf"\bcudaLaunchConfig_t\s+{name}\s*(?:;|=?\s*\{{)", before)
+    if declared is None or re.search(rf"&\s*{name}\b(?!\s*\.)", before):
+        return None
+    assigned = re.findall(rf"\b{name}\s*\.\s*stream\s*=\s*([^;]*?)\s*;", before)
+    if assigned:
+        return str(assigned[-1])
+    listed = configured(source, call, api.config).get("stream")
+    return source.node_code(listed) if listed is not None else _DEFAULT
 
 
 def configured(source: Source, call: Node, config: str) -> dict[str, Node]:

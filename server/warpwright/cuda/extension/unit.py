@@ -12,6 +12,7 @@ from tree_sitter import Node
 from warpwright.cuda.extension.entries import Registration, inline_registrations, registrations
 from warpwright.cuda.extension.inline import Inline
 from warpwright.cuda.extension.script import ANY, Script
+from warpwright.cuda.launch_api import api_launch
 from warpwright.cuda.walks import nodes_below
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.names import unqualified
@@ -65,7 +66,10 @@ class Function:
 
     @property
     def launches(self) -> Iterator[Node]:
-        return (call for call in self.calls if launch_configuration(call) is not None)
+        """The calls that launch, by `<<<...>>>` or by a function of the runtime library."""
+        for call in self.calls:
+            if launch_configuration(call) is not None or api_launch(self.source, call) is not None:
+                yield call
 
     @property
     def owner(self) -> str:

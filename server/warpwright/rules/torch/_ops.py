@@ -10,6 +10,7 @@ from warpwright.cuda.extension.unit import Bound, Function, Unit
 
 COMPOSITE = {"CompositeImplicitAutograd", "CatchAll"}
 _LIKE = re.compile(r"\b(\w+)\s*=\s*(?:torch|at)::(?:empty|zeros)_like\(\s*(\w+)\s*\)\s*;")
+_OF_INTEGERS = re.compile(r"(?:\bk|ScalarType::)(?:Long|Short|Char|Byte|Bool|U?Int\d*)\b")
 OF_BACKWARD = re.compile(r"backward|bwd|_grad|grad_", re.IGNORECASE)
 
 
@@ -34,6 +35,29 @@ def gives_like(function: Function) -> str:
     given = {made.get(each, "") for each in re.findall(r"\breturn\s+([^;]*?)\s*;", function.code)}
     (like,) = given if len(given) == 1 else ("",)
     return like if like in dict(function.parameters) else ""
+
+
+def gives_integers(unit: Unit, operator: Registration) -> bool:
+    """Whether all results of an implementation are made of whole numbers: such a result has no gradient."""
+    for function in (each.function for each in implementations(unit, operator)):
+        given = re.findall(r"\breturn\s+([^;]*?)\s*;", function.code)
+        if given and all(_is_of_integers(function.code, each) for each in given):
+            return True
+    return False
+
+
+def _is_of_integers(code: str, value: str, depth: int = 3) -> bool:
+    """Whether a tensor is made with a type of integers, by itself or by the options that it is made with.
+
+    >>> code = "auto o = x.options().dtype(at::kLong); auto y = at::empty({n}, o); y.zero_(); return y;"
+    >>> _is_of_integers(code, "y"), _is_of_integers("auto y = at::empty_like(x);", "y")
+    (True, False)
+    """
+    if _OF_INTEGERS.search(value):
+        return True
+    name = re.search(r"(?:^|,\s*)(\w+)\s*\)?$", value) if depth else None
+    made = re.findall(rf"\b{name[1]}\s*=\s*([^;=][^;]*);", code) if name is not None else []
+    return bool(made) and all(_is_of_integers(code, each.strip(), depth - 1) for each in made)
 
 
 def tensors_in(operator: Registration) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from warpwright.cuda.extension.script import Function, Script
 from warpwright.cuda.extension.unit import Unit
@@ -15,7 +15,10 @@ _TORCHS_OWN = frozenset(
 _LOADERS = ("load", "load_inline")
 _LOADED = "torch.utils.cpp_extension."
 _NATIVE = re.compile(r"_C|\w+_(?:cuda|ext|cpp|C|kernels?)")
-_SAYS = re.compile(r"warn|log|print|raise|error|exception|critical", re.IGNORECASE)
+_SAYS = re.compile(
+    r"warn|print|raise|error|exception|critical|^_?log(?:_\w+)?$|^self\._?log(?:_\w+)?$|\blog(?:ger|ging)?\.|_log(?:ger)?\.",
+    re.IGNORECASE,
+)
 
 
 def module_names(unit: Unit, script: Script) -> set[str]:
@@ -65,6 +68,57 @@ def says_so(body: list[ast.stmt]) -> bool:
         if isinstance(node, ast.Call) and _SAYS.search(ast.unparse(node.func)):
             return True
     return False
+
+
+def is_refused(unit: Unit, names: set[str]) -> bool:
+    """Whether the package tests what a failed import leaves behind, and each such test raises, warns or logs.
+
+    `names` are the module and the flags that are set beside the import; what is computed of them is followed."""
+    tests = 0
+    for script in unit.scripts:
+        known = set(names)
+        for node in [*script.tree.body, *script.functions]:
+            made = node.value if isinstance(node, ast.Assign) else _result(node) if isinstance(node, Function) else None
+            if made is not None and known & _names(made):
+                known |= {node.name} if isinstance(node, Function) else set_in([node])
+        for around, test in _branches(script.tree):
+            if not known & _names(test.test):
+                continue
+            missing = isinstance(test.test, ast.UnaryOp) or re.search(r"\bis None$|== None$", ast.unparse(test.test))
+            behind = around[around.index(test) + 1 :][:1] if isinstance(test, ast.If) else []
+            refused = isinstance(test, ast.Assert) or says_so(test.body if missing else test.orelse or behind)
+            if not refused:
+                return False
+            tests += 1
+        if any(known & _names(node.test) for node in ast.walk(script.tree) if isinstance(node, ast.IfExp)):
+            return False
+    return tests > 0
+
+
+def _branches(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], ast.If | ast.Assert]]:
+    """Each `if` and `assert`, with the statements of the block that it stands in."""
+    for node in ast.walk(tree):
+        for block in (getattr(node, field, None) for field in ("body", "orelse", "finalbody")):
+            if isinstance(block, list):
+                yield from ((block, each) for each in block if isinstance(each, ast.If | ast.Assert))
+
+
+def _names(node: ast.AST) -> set[str]:
+    """The names in an expression, of `package.flag` the last one too."""
+    walked = list(ast.walk(node))
+    return {n.id for n in walked if isinstance(n, ast.Name)} | {n.attr for n in walked if isinstance(n, ast.Attribute)}
+
+
+def set_in(body: Iterable[ast.stmt]) -> set[str]:
+    """The names that statements assign to."""
+    listed = [target for each in body if isinstance(each, ast.Assign) for target in each.targets]
+    return {each.id for each in listed if isinstance(each, ast.Name)}
+
+
+def _result(function: Function) -> ast.expr | None:
+    """What a function of one statement gives, `def is_built(): return module is not None`."""
+    last = function.body[-1]
+    return last.value if isinstance(last, ast.Return) and len(function.body) <= 2 else None
 
 
 def compiled(unit: Unit) -> Iterator[tuple[Script, Function]]:

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from warpwright.cuda.extension.unit import Function, Unit
 from warpwright.syntax.encoding import encoded
-from warpwright.syntax.nodes import uncommented
+from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 POINTER = re.compile(r"\b(\w+)\s*\.\s*((?:mutable_|const_)?data_ptr)\s*(?:<\s*(?:const\s+)?([\w:]+)\s*>)?\s*\(")
@@ -29,6 +29,7 @@ _SAME = r"\b(\w+)\s*=\s*(?:{0})\s*(?:;|\.\s*(?:detach|view|reshape|flatten)\()"
 _LIKE = r"\b(\w+)\s*=\s*(?:torch|at)::(?:\w+\([^;]*\b(?:{0})\s*\.\s*options\(\)|\w+_like\(\s*(?:{0})\b)[^;]*;"
 _ASSIGNED = r"\b{0}\s*=(?!=)"
 _MOST_CALLS = 16
+_SCALAR, _INDEX, _OF_INDICES = "scalar_t", "index_t", "AT_DISPATCH_INDEX_TYPES"
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,9 @@ def launches_below(unit: Unit, function: Function) -> bool:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """One `AT_DISPATCH_...(tensor.scalar_type(), "name", [&] { ... })`, in `function`. `on` is the tensor, `scalar`
-    the name of the type in `body`."""
+    """One `AT_DISPATCH_...(tensor.scalar_type(), "name", [&] { ... })`, or a use of a macro of the extension's own that
+    chooses a type so, in `function`. `on` is the tensor, `scalar` the name of the type in `body`, `expansion` what
+    the extension's own macro stands for."""
 
     function: Function
     macro: str
@@ -114,7 +116,8 @@ class Dispatch:
     on: str
     on_span: Span
     body: Node
-    scalar: str = "scalar_t"
+    scalar: str
+    expansion: str = ""
 
     @property
     def source(self) -> Source:
@@ -132,21 +135,46 @@ class Dispatch:
             yield Span(self.source, start, start + len(match[2])), match[1], match[2]
 
 
-def dispatches(function: Function) -> Iterator[Dispatch]:
+def dispatches(unit: Unit, function: Function) -> Iterator[Dispatch]:
     for call in function.calls:
         callee = call.child_by_field_name("function")
         name = function.source.node_code(callee) if callee is not None else ""
         arguments = uncommented(call.child_by_field_name("arguments"))
-        if not name.startswith("AT_DISPATCH_") or len(arguments) < 3 or callee is None:
+        if len(arguments) < 2 or callee is None or not (name.startswith("AT_DISPATCH_") or name in unit.macros):
             continue
-        for each in arguments[:-1]:
+        body = next((each for each in arguments if next(descendants(each, "lambda_expression"), None)), None)
+        expansion = "" if name.startswith("AT_DISPATCH_") else _expansion(unit, name)
+        scalar = _INDEX if name.startswith(_OF_INDICES) else _SCALAR if not expansion else _chosen(expansion)
+        if body is None or not scalar:
+            continue
+        for each in arguments:
             text = function.source.node_code(each)
             match = re.match(r"(\w+)\s*\.\s*(?:scalar_type|type|dtype)\(", text)
-            if match:
+            if match and each.id != body.id:
                 on = Span(function.source, each.start_byte, each.start_byte + len(match[1]))
-                macro = function.source.span(callee)
-                yield Dispatch(function, name, macro, match[1], on, arguments[-1])
+                yield Dispatch(function, name, function.source.span(callee), match[1], on, body, scalar, expansion)
                 break
+
+
+def _expansion(unit: Unit, macro: str, depth: int = 4) -> str:
+    """The text of a macro with those of the macros of the extension that it uses."""
+    body = unit.macros[macro]
+    used = [name for name in re.findall(r"\b(\w+)\s*\(", body) if name in unit.macros and name != macro]
+    return body + "".join(_expansion(unit, name, depth - 1) for name in dict.fromkeys(used) if depth)
+
+
+def _chosen(expansion: str) -> str:
+    """The name that a macro's text gives to the type that it chooses; "" where it chooses none.
+
+    >>> [_chosen(each) for each in ("using weight_t = float; f();", "AT_DISPATCH_SWITCH(T, N, C(V))", "check(x)")]
+    ['weight_t', 'scalar_t', '']
+    """
+    named = re.search(r"\busing\s+(\w+)\s*=|\btypedef\s+[\w:]+\s+(\w+)\s*;|_USING_HINT\w*\([^,()]*,\s*(\w+)", expansion)
+    if named is not None:
+        return named[1] or named[2] or named[3]
+    if _OF_INDICES in expansion:
+        return _INDEX
+    return _SCALAR if "AT_DISPATCH_" in expansion else ""
 
 
 def same_type(function: Function, tensor: str) -> set[str]:

@@ -52,7 +52,8 @@ void launch_negate(torch::Tensor y, torch::Tensor x) {
 
 ## Limits
 
-- Of the tensor that is dispatched on, its copies and what is made like it: another tensor may have a type of its own.
+- Of AT_DISPATCH and the extension's own macros that choose a type so; of the tensor that is dispatched on, its copies
+  and what is made like it: another tensor may have a type of its own.
   Of a dispatch on the wrong tensor, one whose own pointer is taken as a type of integers.
 """
 
@@ -75,23 +76,26 @@ _OF_SCALAR = ("opmath_t", "acc_t", "accscalar_t", "void", "T")
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
     for function in unit.here:
-        for dispatch in dispatches(function):
-            yield from _of(dispatch)
+        every = list(dispatches(unit, function))
+        for dispatch in every:
+            yield from _of(dispatch, {each.scalar for each in every if each is not dispatch})
 
 
-def _of(dispatch: Dispatch) -> Iterator[Finding]:
+def _of(dispatch: Dispatch, chosen: set[str]) -> Iterator[Finding]:
+    """`chosen` are the types that other dispatches of the function choose."""
     function = dispatch.function
     of_type = same_type(function, dispatch.on)
     pointers = list(dispatch.pointers())
     scalar = {name for _, name, kind in pointers if kind == dispatch.scalar}
-    fixed = {m[1]: m[3] for _, m in function.found(POINTER) if m[3] and m[3] not in (dispatch.scalar, *_OF_SCALAR)}
+    derived = {*_OF_SCALAR, *chosen, *re.findall(r"\busing\s+(\w+)\s*=", dispatch.source.node_code(dispatch.body))}
+    fixed = {m[1]: m[3] for _, m in function.found(POINTER) if m[3] and m[3] not in (dispatch.scalar, *derived)}
     if scalar and not scalar & of_type and _INTEGER.search(fixed.get(dispatch.on, "")):
         used = next(name for _, name, kind in pointers if kind == dispatch.scalar)
         yield Finding(
             span=dispatch.on_span,
             message=(
-                f"`{dispatch.on}` is dispatched on, but `scalar_t` is the type of `{used}`: `{dispatch.on}` holds "
-                f"{fixed[dispatch.on]}\nDispatch on {used}.scalar_type()."
+                f"`{dispatch.on}` is dispatched on, but `{dispatch.scalar}` is the type of `{used}`: `{dispatch.on}` "
+                f"holds {fixed[dispatch.on]}\nDispatch on {used}.scalar_type()."
             ),
             evidence={"dispatched": dispatch.on, "used": used, "type": fixed[dispatch.on]},
             kernel=function.name,
@@ -99,12 +103,12 @@ def _of(dispatch: Dispatch) -> Iterator[Finding]:
         )
         return
     for span, name, kind in pointers:
-        if name in of_type and kind != dispatch.scalar and kind not in _OF_SCALAR:
+        if name in of_type and kind != dispatch.scalar and kind not in derived:
             yield Finding(
                 span=span,
                 message=(
                     f"`{name}` is read as {kind} where `{dispatch.macro}` dispatches on its type\n"
-                    f"Use {name}.data_ptr<scalar_t>()."
+                    f"Use {name}.data_ptr<{dispatch.scalar}>()."
                 ),
                 evidence={"tensor": name, "type": kind, "dispatched": dispatch.on},
                 cure=cure(f"Read {name} as {dispatch.scalar}", replaced(span, dispatch.scalar)),

@@ -50,9 +50,9 @@ void launch_negate(torch::Tensor x) {
 
 ## Limits
 
-- The macros of ATen/Dispatch.h over floating types, and a `switch` of the extension's own. Whether the kernel is right
-  in half, such as a long sum, is not looked at; where it has atomics, which half needs other code for, there is no fix
-  to press.
+- The macros of ATen/Dispatch.h over floating types, and macros and a `switch` of the extension's own. Whether the
+  kernel is right in half, such as a long sum, is not looked at; where it has atomics, which half needs other code for,
+  and in a macro of the extension's own, there is no fix to press.
 """
 
 from __future__ import annotations
@@ -88,10 +88,20 @@ _LEAVES_OUT = {
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
     for function in unit.here:
-        for each in dispatches(function):
+        for each in dispatches(unit, function):
             given = each.source.code_text(each.span.end, each.on_span.start)
             left_out = [kind for kind in _LEAVES_OUT.get(each.macro, ()) if kind not in given]
-            if left_out:
+            if each.expansion and (own := _left_out_by(each.expansion)):
+                yield Finding(
+                    span=each.span,
+                    message=(
+                        f"`{each.macro}` leaves out {' and '.join(own)}\n"
+                        "Add their cases to the macro, with at::Half and at::BFloat16 as the types of the elements."
+                    ),
+                    evidence={"macro": each.macro, "left_out": own},
+                    kernel=function.name,
+                )
+            elif left_out:
                 yield Finding(
                     span=each.span,
                     message=(
@@ -103,6 +113,21 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     cure=_cure(unit, each, left_out),
                 )
         yield from _switches(unit, function)
+
+
+def _left_out_by(expansion: str) -> list[str]:
+    """Which of the two a macro of the extension's own leaves out, of those that have a case of float.
+
+    >>> _left_out_by("if (T == at::kFloat) { using t = float; } else if (T == at::kHalf) { using t = at::Half; }")
+    ['BFloat16']
+    >>> _left_out_by("AT_DISPATCH_FLOATING_TYPES_AND_HALF(T, N, __VA_ARGS__)")
+    ['BFloat16']
+    """
+    named = set(re.findall(r"(?:ScalarType::|\bk)(\w+)", expansion))
+    cases = {_CASE_TYPES[each] for each in named if each in _CASE_TYPES}
+    within = [_LEAVES_OUT.get(each, ()) for each in re.findall(r"\bAT_DISPATCH_\w+", expansion)]
+    wanted = ("Half", "BFloat16") if "Float" in cases else next((each for each in within if each), ())
+    return [kind for kind in wanted if kind not in cases]
 
 
 def _switches(unit: Unit, function: Function) -> Iterator[Finding]:

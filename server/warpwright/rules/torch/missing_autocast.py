@@ -85,7 +85,7 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
             continue
         for bound in implementations(unit, each):
             function = bound.function
-            if not launches_below(unit, function) or any(any(dispatches(f)) for f in unit.reached(function)):
+            if not launches_below(unit, function) or any(any(dispatches(unit, f)) for f in unit.reached(function)):
                 continue
             types = {use.type for name in function.tensors for use in flow(unit, function, name).uses}
             if "float" in types and not types & {"at::Half", "c10::Half", "at::BFloat16", "c10::BFloat16"}:

@@ -34,8 +34,8 @@ TORCH_LIBRARY_IMPL(ours, Autograd, m) { m.impl("scale", &scale_autograd); }
 
 - Also found in Python: a `torch.autograd.Function` without `backward`, which is a warning. An operator that a
   Function or a backward of the package calls, or whose name says that it is a backward, is left out; so is one that
-  writes to its arguments or gives no tensor. Whether an operator is differentiable is not known: this is information.
-  The fix makes `backward()` raise; the derivative is yours to write.
+  writes to its arguments, or gives no tensor, or whole numbers alone. Whether an operator is differentiable is not
+  known: this is information. The fix makes `backward()` raise; the derivative is yours to write.
 """
 
 from __future__ import annotations
@@ -48,7 +48,15 @@ from warpwright.cuda.extension.script import Script
 from warpwright.cuda.extension.unit import Unit
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import at_end, cure, include
-from warpwright.rules.torch._ops import COMPOSITE, OF_BACKWARD, called, defined, gives_tensor, tensors_in
+from warpwright.rules.torch._ops import (
+    COMPOSITE,
+    OF_BACKWARD,
+    called,
+    defined,
+    gives_integers,
+    gives_tensor,
+    tensors_in,
+)
 from warpwright.rules.torch._scripts import module_calls
 
 severity = Severity.INFORMATION
@@ -65,6 +73,8 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
         if OF_BACKWARD.search(each.name) or not tensors_in(each) or not gives_tensor(each) or "!" in each.text:
             continue
         if (with_backward and each.is_pybind) or _is_differentiated(unit, each):
+            continue
+        if gives_integers(unit, each):
             continue
         yield Finding(
             span=each.source.span(each.at),

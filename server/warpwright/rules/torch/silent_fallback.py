@@ -35,7 +35,8 @@ def normalize(x):
 - An `except` of everything or of RuntimeError, or a `contextlib.suppress` of it, around a call of the extension is a
   warning. A test that returns
   without it, and an import that fails without a word, are information: they may be meant. A wrapper that warns, logs
-  or raises in that branch, or asks for empty tensors, is left alone. The fix warns there.
+  or raises in that branch, or asks for empty tensors, is left alone, as is a failed import where each test of what it
+  leaves behind does so. The fix warns there.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from warpwright.cuda.extension.script import Function, Script
 from warpwright.cuda.extension.unit import Unit
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure
-from warpwright.rules.torch._scripts import module_names, native_names, says_so
+from warpwright.rules.torch._scripts import is_refused, module_names, native_names, says_so, set_in
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span
 
@@ -100,6 +101,8 @@ def _handlers(unit: Unit, script: Script, node: ast.Try) -> Iterator[Finding]:
             said = _warned(script, handler, called[0])
             yield _finding(span, what, "Let the error out, or warn in the handler.", called[0], made=said)
         elif imported and (not kinds or kinds & {"ImportError", "ModuleNotFoundError", "Exception"}):
+            if is_refused(unit, {*imported, *set_in((*node.body, *node.orelse, *handler.body))}):
+                continue
             what = f"`{imported[0]}` falls back silently: a failed import is swallowed"
             advice = "Warn in the handler that the slow path is taken."
             said = _warned(script, handler, imported[0])
