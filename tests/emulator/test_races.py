@@ -304,3 +304,47 @@ def test_nothing_is_said_of_threads_that_are_ordered(steps: list[tuple[bool, int
                 within |= not is_across and warps == other_warps
     kinds = {kind for kind, _, _ in emulate("\n".join(lines), block=block).races}
     assert (bool(kinds & {"shared-memory-race", "global-memory-race"}), bool(kinds)) == (across, within or across)
+
+
+SPECULATED = """
+setp.eq.u32 %p1, %r0, 0;
+@!%p1 bra BEHIND;
+st.shared.u32 [tile], %r39;
+BEHIND:
+{code}
+"""
+"""The first thread stores a word (line 3) that the code from line 5 on loads, with no barrier between."""
+LOAD_AND_SELECT = "ld.shared.u32 %r5, [tile];\nselp.b32 %r6, %r5, 0, %p1;"
+SET_BETWEEN = "ld.shared.u32 %r5, [tile];\nadd.u32 %r7, %r5, 1;\nsetp.eq.u32 %p2, %r0, 0;\nselp.b32 %r6, %r7, 0, %p2;"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (LOAD_AND_SELECT, []),
+        (SET_BETWEEN, []),
+        (LOAD_AND_SELECT.replace("%r5, 0", "0, %r5"), ["shared-memory-race"]),  # taken in all other lanes
+        (SET_BETWEEN.replace("%r7, 0", "0, %r7"), ["shared-memory-race"]),
+        (LOAD_AND_SELECT + "\nadd.u32 %r8, %r5, 1;", ["shared-memory-race"]),  # used in all lanes besides
+        (LOAD_AND_SELECT.replace("0, %p1", "%r5, %p1"), ["shared-memory-race"]),
+        (SET_BETWEEN.replace("setp", "st.shared.u32 [tile+4], %r7;\nsetp"), ["shared-memory-race"]),
+        (LOAD_AND_SELECT.replace("selp", "setp.ge.u32 %p1, %r0, 0;\nselp"), ["shared-memory-race"]),
+        (LOAD_AND_SELECT + "\nbar.sync 0;\nadd.u32 %r8, %r5, 1;", ["shared-memory-race"]),
+    ],
+)
+def test_a_load_that_is_made_ahead_counts_where_a_select_takes_it(code: str, expected: list[str]) -> None:
+    """nvcc loads in all lanes what the source reads in some, where that cannot fault."""
+    found = emulate(SPECULATED.format(code=code)).races
+    assert [kind for kind, _, _ in found] == expected
+
+
+def test_what_nobody_wrote_is_read_where_a_select_takes_it() -> None:
+    code = "setp.eq.u32 %p1, %r0, {lane};\n@!%p1 bra BEHIND;\nst.shared.u32 [tile], %r39;\nBEHIND:\nbar.sync 0;\n"
+    code += "add.u32 %r4, %r3, 4;\nld.shared.u32 %r5, [tile+{offset}];\nselp.b32 %r6, %r5, 0, %p1;"
+    assert emulate(code.format(lane=0, offset=0)).found == []
+    unwritten = emulate(code.format(lane=0, offset=4)).run.faults
+    assert [(f.kind, f.count) for f in unwritten] == [
+        (FaultKind.UNINITIALISED_READ, 1),
+        (FaultKind.UNUSED_RESULT, 1),
+    ]
+    assert emulate(code.format(lane=99, offset=4)).found == []

@@ -63,13 +63,22 @@ class Access:
     # What translated code asks for
 
     def load(
-        self, step: int, group: Group, space: str, address: Array, size: int, count: int, mask: Array | None
+        self,
+        step: int,
+        group: Group,
+        space: str,
+        address: Array,
+        size: int,
+        count: int,
+        mask: Array | None,
+        used: Array | None = None,
     ) -> tuple[Array, ...]:
-        """The elements, as unsigned numbers of `size` bytes; zero for lanes that the mask leaves out."""
+        """The elements, as unsigned numbers of `size` bytes; zero for lanes that the mask leaves out. `used` are the
+        lanes whose values count, where not all do (see `emulator.selects`); there is no mask then."""
         inner, places = _chosen(group, mask)
         if not inner.size:
             return tuple(UNSIGNED[size](0) for _ in range(count))
-        values = self._load(step, inner, space, taken(address, places), size, count)
+        values = self._load(step, inner, space, taken(address, places), size, count, used)
         if places is None:
             return values
         spread = tuple(np.zeros(group.size, dtype=UNSIGNED[size]) for _ in values)
@@ -118,19 +127,24 @@ class Access:
 
     # One space at a time
 
-    def _load(self, step: int, group: Group, space: str, address: Array, size: int, count: int) -> tuple[Array, ...]:
+    def _load(
+        self, step: int, group: Group, space: str, address: Array, size: int, count: int, used: Array | None
+    ) -> tuple[Array, ...]:
         if space == "generic":
             parts = self._parts(group, address)
             if len(parts) > 1:
                 spread = tuple(np.zeros(group.size, dtype=UNSIGNED[size]) for _ in range(count))
                 for inner, places, there, own in parts:
-                    for whole, part in zip(spread, self._load(step, inner, there, own, size, count), strict=True):
+                    those = None if used is None else taken(used, places)
+                    for whole, part in zip(
+                        spread, self._load(step, inner, there, own, size, count, those), strict=True
+                    ):
                         whole[places] = part
                 return spread
             _, _, space, address = parts[0]
         located = self._locate(step, group, space, address, size * count)
         self._count(step, group, space, address, located[1], size * count)
-        return self._fetched(step, group, space, address, size, count, located)
+        return self._fetched(step, group, space, address, size, count, located, used)
 
     def fetch(
         self, step: int, group: Group, space: str, address: Array, size: int, count: int = 1
@@ -140,8 +154,27 @@ class Access:
         return self._fetched(step, group, space, address, size, count, located)
 
     def _fetched(
-        self, step: int, group: Group, space: str, address: Array, size: int, count: int, located: _Located
+        self,
+        step: int,
+        group: Group,
+        space: str,
+        address: Array,
+        size: int,
+        count: int,
+        located: _Located,
+        used: Array | None = None,
     ) -> tuple[Array, ...]:
+        stretch, index, holder = located
+        readers, places = _chosen(group, used)
+        if readers.size:
+            where = stretch, taken(index, places), holder
+            self._check_read(step, readers, space, taken(address, places), size, count, where)
+        return tuple(stretch.load(index + k * size if k else index, size) for k in range(count))
+
+    def _check_read(
+        self, step: int, group: Group, space: str, address: Array, size: int, count: int, located: _Located
+    ) -> None:
+        """Note what is read and nobody has written, races, and what the read-only cache may hold as it was."""
         stretch, index, holder = located
         if space in {"global", "const", "shared"} and not (holder is not None and holder.is_known):
             for k in range(count):
@@ -150,7 +183,6 @@ class Access:
             self.races.load(step, group, space, index, size * count)
         if space == "global" and self.memory.changed is not None and step in self.prepared.read_only:
             self._need_unchanged(step, group, self.memory.changed, index, address)
-        return tuple(stretch.load(index + k * size if k else index, size) for k in range(count))
 
     def _need_unchanged(self, step: int, group: Group, changed: Array, index: Array, address: Array) -> None:
         """Note what is read through the read-only path after the launch wrote it: the cache there may hold the old."""

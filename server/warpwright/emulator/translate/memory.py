@@ -28,7 +28,8 @@ def load(w: Writer, i: Instruction) -> None:
         space = "local"
     base = w.address(source)
     arguments = f"{w.step}, g, {space!r}, {base}, {width(kind)}, {vector_length(i)}, {w.mask}"
-    values = w.local(f"m.load({arguments})")
+    taken = w.taken(i)
+    values = w.local(f"m.load({arguments}{f', {taken}' if taken else ''})")
     for place, item in enumerate(parts_of(target)):
         value = f"{values}[{place}]"
         w.result(item, kind, value if kind == raw(kind) else f"{value}.view({w.dtype(kind)})")

@@ -18,6 +18,7 @@ from warpwright.emulator.kinds import DTYPES
 from warpwright.emulator.machine.special import OF_CLUSTERS, SPECIAL_REGISTERS
 from warpwright.emulator.ptx.model import Address, Immediate, Instruction, Negated, Operand, Register, Symbol
 from warpwright.emulator.ptx.types import space_of
+from warpwright.emulator.selects import with_selects
 from warpwright.emulator.translate.forms import unknown_modifier
 from warpwright.emulator.translate.registry import UnsupportedError, translator_of
 
@@ -91,6 +92,7 @@ class Writer:
         self.mask: str | None = None
         self.step = 0
         self._carry: str | None = None
+        self._body, self._when = with_selects(block)
 
     # What translators use
 
@@ -173,6 +175,11 @@ class Writer:
     def set_carry(self, local: str) -> None:
         self._carry = local
 
+    def taken(self, load: Instruction) -> str | None:
+        """Where a select takes what is loaded (see `emulator.selects`); None where all lanes' values count."""
+        when = self._when.get(id(load))
+        return None if when is None else self.value(when, "b1")
+
     def need_cluster(self) -> None:
         """Raises UnsupportedError where the kernel does not say how many blocks its clusters have."""
         if not self.names.in_clusters:
@@ -235,7 +242,7 @@ class Writer:
 
     def write(self) -> str:
         """The function's text."""
-        for instruction in self.block.body:
+        for instruction in self._body:
             self.instruction(instruction)
         outcome = self._last()
         body = [*self.lines, *self._write_back(), f"return {outcome}"]
