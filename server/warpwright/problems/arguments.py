@@ -12,7 +12,14 @@ from tree_sitter import Node
 from warpwright.cuda.sites import LaunchText
 from warpwright.facts.model import Kernel, Parameter, Program
 from warpwright.facts.types import CType
-from warpwright.problems.deduced import defines_structure, host_template_value, passed_type, template_parameters
+from warpwright.problems.deduced import (
+    defines_structure,
+    host_template_value,
+    is_first_parameter,
+    passed_type,
+    returned_list,
+    template_parameters,
+)
 from warpwright.problems.expressions import Expression, ExpressionError, Name, Number, names, parse, show, substitute
 from warpwright.problems.guesses import Guess
 from warpwright.problems.host import HostExpressions, Way, symbol_name
@@ -22,7 +29,7 @@ from warpwright.problems.model import Argument, Array, Part, Pointer, Scalar, St
 from warpwright.problems.overrides import Overrides
 from warpwright.problems.sites import alias_target, device_identifiers
 from warpwright.problems.types import element_type
-from warpwright.syntax.nodes import enclosing
+from warpwright.syntax.nodes import enclosing, uncommented
 
 _TEXTURES = re.compile(r"\bcuda(Texture|Surface)Object_t\b")
 _ADDRESSES = ("pointer", "other", "void")
@@ -232,22 +239,67 @@ class ArgumentReader:
             raise LackingError(f"`{parameter.name}` is declared as `{parameter.type}`, which cannot be filled in")
         passed = self.passed.get(parameter.name)
         base = re.sub(r"\s", "", self.site.source.plain_text(passed)) if self.site is not None and passed else ""
-        listed = [a for f in ("arguments", "value") for a in _children(passed, f)]
         members: list[tuple[int, str]] = []
-        for place, (path, offset, part) in enumerate(scalar_parts(kind)):
+        for path, offset, part in scalar_parts(kind):
             name = f"{parameter.name}{path}"
             members.append((offset, name))
             if part.kind == "pointer":
                 continue
             if part.kind in _ADDRESSES or part.size is None:
                 raise LackingError(f"`{name}` is of the type `{part.name}`, which cannot be filled in")
-            value: Expression | None = None
-            if re.fullmatch(r"\w+", base):
-                value = self._named(f"{base}{path}")
-            elif place < len(listed) and "." not in path[1:]:
-                value = self._resolved(listed[place])
+            value = self._named(f"{base}{path}") if re.fullmatch(r"\w+", base) else None
+            listed = self._listed(passed, kind, path)
+            if listed is not None and (value is None or isinstance(value, Name)):
+                value = self._resolved(listed)
+            value = value or self._count_of_viewed(passed, kind, path)
             self._scalar(name, self._scalar_type(name, part.name, part), value)
         self.structs[parameter.name] = members
+
+    def _listed(self, passed: Node | None, kind: CType, path: str) -> Node | None:
+        """What stands between braces for the member `.a.b` of a struct that is passed, or that the variable is declared
+        as that is passed; None where nothing does."""
+        value = passed
+        if passed is not None and passed.type == "identifier" and self.reader.function is not None:
+            name = self.reader.text(passed)
+            named = (v for d, v in self.reader.declarations(self.reader.function) if self.reader.text(d) == name)
+            value = next(named, None)
+        for step in path[1:].split("."):
+            listed = _parts(value)
+            place = next((n for n, (member, _, _) in enumerate(kind.fields) if member == step), None)
+            if place is None or len(listed) > len(kind.fields) or place >= len(listed):
+                return None
+            value, kind = listed[place], kind.fields[place][2]
+        return value
+
+    def _viewed(self, passed: Node | None, kind: CType, path: str) -> tuple[str, Node] | None:
+        """For a member of the struct that `owner.view()` gives, between braces: the owner's name, and what stands
+        there; None for another."""
+        *outer, last = path[1:].split(".")
+        call = self._listed(passed, kind, "." + ".".join(outer)) if outer else passed
+        called = call.child_by_field_name("function") if call is not None else None
+        if called is None or called.type != "field_expression":
+            return None
+        for step in outer:
+            kind = next(inner for member, _, inner in kind.fields if member == step)
+        owner, method = called.child_by_field_name("argument"), called.child_by_field_name("field")
+        place = next((n for n, (member, _, _) in enumerate(kind.fields) if member == last), None)
+        returned = returned_list(self.program, self.reader.text(method)) if method is not None else []
+        if owner is None or place is None or place >= len(returned):
+            return None
+        return self.reader.text(owner), returned[place]
+
+    def _count_of_viewed(self, passed: Node | None, kind: CType, path: str) -> Expression | None:
+        """The count that the owner was made with, of a member that its constructor takes from its first parameter."""
+        viewed = self._viewed(passed, kind, path)
+        if viewed is None or self.reader.function is None or not is_first_parameter(viewed[1]):
+            return None
+        for declarator, value in self.reader.declarations(self.reader.function):
+            if self.reader.text(declarator) == viewed[0] and value is not None:
+                try:
+                    return self.reader.container_count(value)
+                except ExpressionError:
+                    return None
+        return None
 
     def _scalar(self, name: str, type_name: str, expression: Expression | None) -> None:
         for overrides in (self.said, self.directives):
@@ -319,7 +371,11 @@ class ArgumentReader:
             elif parameter.name in self.structs:
                 for path, _, part in scalar_parts(kind):
                     if part.kind == "pointer" and part.to is not None:
+                        listed = self._listed(passed, kind, path)
                         whole = f"{text.strip()}{path}" if re.fullmatch(r"\s*\w+\s*", text) else ""
+                        whole = self.reader.text(listed) if listed is not None else whole
+                        viewed = self._viewed(passed, kind, path)
+                        whole = f"{viewed[0]}.data()" if viewed is not None else whole
                         yield PointerArgument(f"{parameter.name}{path}", part.to, False, whole, part.to.name)
 
     def filled(self, arrays: Mapping[str, Array | Pointer]) -> tuple[Argument, ...]:
@@ -337,6 +393,8 @@ class ArgumentReader:
         return tuple(out)
 
 
-def _children(node: Node | None, name: str) -> list[Node]:
-    child = node.child_by_field_name(name) if node is not None else None
-    return list(child.named_children) if child is not None else []
+def _parts(value: Node | None) -> list[Node]:
+    """What stands between the braces or parentheses of a struct's value."""
+    if value is None or value.type in ("initializer_list", "argument_list"):
+        return uncommented(value)
+    return uncommented(value.child_by_field_name("arguments") or value.child_by_field_name("value"))

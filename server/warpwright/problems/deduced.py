@@ -138,7 +138,7 @@ def passed_type(source: Source, function: Node | None, node: Node) -> str | None
             return "bool"
         case "identifier":
             return _variable_type(source, function, source.plain_text(node))
-        case "cast_expression":
+        case "cast_expression" | "compound_literal_expression":
             kind = node.child_by_field_name("type")
             return _plain(source.plain_text(kind)) if kind is not None else None
         case "call_expression":
@@ -183,6 +183,33 @@ def defines_structure(source: Source, name: str) -> bool:
     structures = nodes_below(source, source.root, "struct_specifier", "class_specifier")
     names = (named for each in structures if (named := each.child_by_field_name("name")) is not None)
     return any(source.plain_text(named) == name for named in names)
+
+
+def returned_list(program: Program, name: str) -> list[Node]:
+    """What stands between the braces that a function of a name consists of returning; none where it does more."""
+    for source in program.sources.values():
+        for function in nodes_below(source, source.root, "function_definition"):
+            statements = uncommented(function.child_by_field_name("body"))
+            if function_name(source, function) != name or [s.type for s in statements] != ["return_statement"]:
+                continue
+            value = next(iter(uncommented(statements[0])), None)
+            if value is not None and value.type == "compound_literal_expression":
+                value = value.child_by_field_name("value")
+            if value is not None and value.type == "initializer_list":
+                return uncommented(value)
+    return []
+
+
+def is_first_parameter(member: Node) -> bool:
+    """Whether a constructor of the class around takes a member from its first parameter: `Array(int n) : n_(n)`."""
+    around = enclosing(member, "class_specifier", "struct_specifier")
+    for given in descendants(around, "field_initializer") if around is not None else ():
+        parts, constructor = uncommented(given), enclosing(given, "function_definition")
+        parameters = parameters_of(constructor) if constructor is not None else []
+        if len(parts) == 2 and parts[0].text == member.text and parameters:
+            names = [name.text for name in descendants(parameters[0], "identifier")]
+            return [value.text for value in uncommented(parts[1])] == names[-1:]
+    return False
 
 
 def _plain(kind: str) -> str:

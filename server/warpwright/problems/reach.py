@@ -124,6 +124,7 @@ class _Walker(ValueReader):
         elif kind.is_integer:
             self._set(key, point(self.parameters.get(name, Name(name))))
         elif kind.kind == "struct" or (kind.kind == "other" and kind.fields):
+            self.kinds[key] = kind
             for member, _, inner in kind.fields:
                 self._declare_parameter(f"{name}.{member}", inner, (key[0], key[1], f"{key[2]}.{member}"))
         else:
@@ -511,11 +512,15 @@ class _Walker(ValueReader):
 
     def _function(self, node: ir.Call, name: str) -> FunctionText | None:
         listed = self.unit.methods if node.target is not None or node.owner is not None else self.unit.functions
-        if isinstance(node.target, ir.Var) and name == node.target.name:
+        place = self.place(node.target) if node.target is not None else None
+        kind = self.kinds.get(place) if isinstance(place, tuple) else None
+        is_called = isinstance(node.target, ir.Var) and name == node.target.name
+        if is_called and kind is None:
             return None  # a functor or lambda that is held in a variable
-        wanted = len(node.arguments)
+        wanted, name = len(node.arguments), "operator()" if is_called else name
         fitting = [t for t in listed.get(name, []) if not t.is_kernel and _takes(self, t, wanted)]
-        return fitting[0] if fitting else None
+        own = [t for t in fitting if kind is not None and t.owner == kind.name.partition("<")[0]]
+        return own[0] if own else fitting[0] if fitting and not is_called else None
 
     def _inlined(self, node: ir.Call, text: FunctionText, values: list[Value], address: bool) -> Value:
         if text.node.id in self.calling or len(self.calling) >= MAX_CALL_DEPTH or self.environment is None:

@@ -126,6 +126,7 @@ class ValueReader(ABC):
         self.globals: dict[str, CType] = {}
         self.environment: Environment | None = {}
         self.aliases: dict[Key, Value] = {}
+        self.kinds: dict[Key, CType] = {}  # structs that the kernel is passed
         self.recording = True
         self.widening = False  # what the kernel stores still grows: as `count[i] += 1` does, without an end
         self.frame = 0
@@ -151,7 +152,11 @@ class ValueReader(ABC):
             case ir.Deref(pointer=inner):
                 return self._deref(inner)
             case ir.Index(base=base, index=index):
-                return self._indexed(self.value(base), self.value(index), self.place(base))
+                if (view := self.place(base)) in self.kinds:  # by its `operator[]`
+                    return self._named_by(
+                        self.call(ir.Call(node.span, "operator[]", [index], target=base), address=True)
+                    )
+                return self._indexed(self.value(base), self.value(index), view)
             case ir.Cast(operand=operand):
                 return self.place(operand)
             case ir.Global(name=name):

@@ -62,10 +62,11 @@ def profile_shape(
 ) -> Shape | None:
     """A shape that is run through quickly and shows all: several blocks, at most 64 K threads.
 
-    The user's own where that fits. Else the sizes that the grid depends on are primes that differ, for several full
-    blocks and a partial one, or powers of two where the arrays do not hold what the kernel reaches at such primes, as
-    those of a kernel without a guard do not (`holds`); other sizes are the user's own, up to 64. `size` gives (threads
-    of the grid, of a block, bytes of the arrays), None where it cannot be launched. Where all are larger, the smallest.
+    The user's own where that fits, whatever the arrays hold: what goes wrong there is the program's. Else the sizes
+    that the grid depends on are primes that differ, for several full blocks and a partial one, or powers of two where the
+    arrays do not hold what the kernel reaches at such primes, as those of a kernel without a guard do not (`holds`);
+    other sizes are the user's own, up to 64. `size` gives (threads of the grid, of a block, bytes of the arrays), None
+    where it cannot be launched. Where all are larger, the smallest.
 
     >>> blocks = lambda s: -(-s["n"] // 256)
     >>> profile_shape(["n", "m"], {"n": 1 << 20, "m": 900}, frozenset({"n"}), lambda s: (blocks(s) * 256, 256, s["n"]))
@@ -88,7 +89,7 @@ def profile_shape(
     if sizes_of and not fitting:
         return min(sizes_of, key=lambda one: one[1][0])[0]
     several = [shape for shape, threads, block in fitting if threads >= 4 * block] or [shape for shape, _, _ in fitting]
-    return next(filter(holds, several), several[0] if several else None)
+    return next((shape for shape in several if shape == own or holds(shape)), several[0] if several else None)
 
 
 def alike_shape(
