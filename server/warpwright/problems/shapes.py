@@ -63,10 +63,10 @@ def profile_shape(
     """A shape that is run through quickly and shows all: several blocks, at most 64 K threads.
 
     The user's own where that fits, whatever the arrays hold: what goes wrong there is the program's. Else the sizes
-    that the grid depends on are primes that differ, for several full blocks and a partial one, or powers of two where the
-    arrays do not hold what the kernel reaches at such primes, as those of a kernel without a guard do not (`holds`);
-    other sizes are the user's own, up to 64. `size` gives (threads of the grid, of a block, bytes of the arrays), None
-    where it cannot be launched. Where all are larger, the smallest.
+    that the grid depends on are primes that differ, for several full blocks and a partial one, or powers of two where
+    the arrays do not hold what the kernel reaches at such primes, as those of a kernel without a guard do not
+    (`holds`); other sizes are the user's own, up to 64. `size` gives (threads of the grid, of a block, bytes of the
+    arrays), None where it cannot be launched. Where all are larger, the smallest.
 
     >>> blocks = lambda s: -(-s["n"] // 256)
     >>> profile_shape(["n", "m"], {"n": 1 << 20, "m": 900}, frozenset({"n"}), lambda s: (blocks(s) * 256, 256, s["n"]))
