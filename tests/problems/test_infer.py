@@ -730,3 +730,56 @@ def test_constants_of_included_files_are_the_launchs_own_sizes(tmp_path: Path) -
     assert isinstance(problem, Problem), problem
     assert (problem.grid[0], problem.block[0], problem.symbols) == ("79", "64", ())
     assert not any("the size of the block" in note for note in problem.notes)
+
+
+EACH = """
+template <typename Body> __global__ void each(int n, Body body) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) body(i);
+}
+struct Step { float* out; const float* in; int by; __device__ void operator()(int i) const { out[i] = in[i + by]; } };
+void run() {
+    const int n = 4096; float *x, *y;
+    cudaMalloc(&x, n * sizeof(float)); cudaMalloc(&y, n * sizeof(float));
+"""
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "Step step{y, x, 1}; each<<<16, 128>>>(n, step);",
+        "Step step = {y, x, 1}; each<<<16, 128>>>(n, step);",
+        "each<<<16, 128>>>(n, Step{y, x, 1});",
+    ],
+    ids=["declared", "assigned", "made where it is passed"],
+)
+def test_a_functor_has_the_members_that_stand_between_its_braces(launch: str) -> None:
+    problem = found(EACH + launch + "\n}", "each")
+    assert problem.instance == ("Step",)
+    assert extents(problem) == {"body.out": ("n", "out", "launch"), "body.in": ("n", "in", "launch")}
+    assert problem.case({"n": 64, "body_by": 1}).scalars["body.by"] == 1
+
+
+def test_a_functor_that_runs_past_its_arrays_is_run_at_the_programs_own_sizes() -> None:
+    """At all sizes that differ it does so, too: what goes wrong at its own is the program's."""
+    problem = found(EACH + "each<<<16, 128>>>(n, Step{y, x, 1});\n}", "each")
+    assert problem.own_shape is not None
+    assert problem.own_shape["n"] == 4096
+    assert problem.profile == problem.own_shape
+
+
+def test_the_view_that_an_owner_gives_has_the_count_it_was_made_with() -> None:
+    problem = found(
+        """
+struct View { float* data; int size; };
+class Owner {
+ public:
+    explicit Owner(int n) : size_(n) { cudaMalloc(&data_, n * sizeof(float)); }
+    View view() const { return View{data_, size_}; }
+ private:
+    float* data_; int size_;
+};
+__global__ void fill(View v) { int i = blockIdx.x * 64 + threadIdx.x; if (i < v.size) v.data[i] = 1.0f; }
+void run() { Owner owner(1000); fill<<<16, 64>>>(owner.view()); }"""
+    )
+    assert {a.name: a.extent for a in problem.arrays} == {"v.data": "1000"}
+    assert problem.case({}).scalars["v.size"] == 1000
