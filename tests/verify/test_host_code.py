@@ -186,6 +186,10 @@ void run(float *d, int n) {
     first<<<(n + 255) / 256, 256>>>(d, n);
 }
 """
+MACRO = (
+    "#define CHECK_LAUNCH() \\\n  do { \\\n    cudaError_t e = cudaGetLastError(); \\\n"
+    "    if (e != cudaSuccess) { \\\n      abort(); \\\n    } \\\n  } while (0)\n"
+)
 ASKED = "(d, n);\n    if (cudaError_t error = cudaGetLastError()) abort();\n"
 
 
@@ -194,12 +198,22 @@ ASKED = "(d, n);\n    if (cudaError_t error = cudaGetLastError()) abort();\n"
     ("edits", "backend"),
     [
         ([("(d, n);\n", ASKED)], SAME_CODE),
+        ([("__global__", MACRO + "__global__"), ("(d, n);\n", "(d, n);\n    CHECK_LAUNCH();\n")], SAME_CODE),
+        ([("__global__", MACRO.replace("abort", "clear") + "__global__"), ("(d, n);\n", "(d, n);\n")], EMULATOR),
         ([("(d, n);\n", ASKED), ("n + 255", "n + 511")], EMULATOR),
         ([("(d, n);\n", ASKED), ("256>>>", "128>>>")], EMULATOR),
         ([("(d, n);\n", ASKED), ("= 2", "= 3 - 1.0f")], SAME_CODE),
         ([("(d, n);\n", ASKED), ("= 2", "= 3")], EMULATOR),
     ],
-    ids=["a-check", "another-grid", "another-block", "the-same-in-other-words", "another-value"],
+    ids=[
+        "a-check",
+        "a-new-macro",
+        "a-macro-that-does-more",
+        "another-grid",
+        "another-block",
+        "the-same-in-other-words",
+        "another-value",
+    ],
 )
 def test_a_check_alone_is_not_run(edits: list[tuple[str, str]], backend: str) -> None:
     text = "#include <cstdlib>\n" + LAUNCHED

@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
 from warpwright.facts.unit import Unit
-from warpwright.syntax.nodes import LOOPS, descendants, enclosing, launch_configuration
+from warpwright.syntax.nodes import LOOPS, descendants, enclosing, launch_configuration, parent_of
 from warpwright.syntax.source import Source
 
 _READS_ERROR = {"cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError"}
@@ -27,7 +27,23 @@ _WAITS = {
 }
 _SCOPES = ("function_definition", "lambda_expression")
 _BRANCHES = ("if_statement", "switch_statement")
-_LEAVES = ("return_statement", "goto_statement", "continue_statement", "throw_statement", "co_return_statement")
+_COUNTED = ("for_statement", "for_range_loop")
+_ENDS = ("return_statement", "goto_statement", "throw_statement", "co_return_statement")
+_LEAVES = (*_ENDS, "continue_statement")
+_TELLS_NOTHING = {
+    "cudaMemset",
+    "cudaMemsetAsync",
+    "cudaMemcpyAsync",
+    "cudaMemcpyToSymbol",
+    "cudaMemcpyToSymbolAsync",
+    "cudaSetDevice",
+    "swap",
+}
+"""Calls after which the host knows no more of what a kernel did, and which read no error of a launch."""
+_TIMERS = {"now", "duration", "duration_cast", "count", "cudaEventRecord", "cudaEventElapsedTime"}
+_WAITS_ALONE = {"cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaThreadSynchronize"}
+_READS_MEMORY = ("subscript_expression", "pointer_expression", "field_expression")
+_TO_DEVICE = re.compile(r"\bcudaMemcpy(?:HostToDevice|DeviceToDevice)\b")
 _CHECKER = re.compile(r"check|err|assert|verify|safe", re.IGNORECASE)
 
 
@@ -139,15 +155,30 @@ def _branches(call: Node, starts: list[int]) -> Node | None:
     return found
 
 
-def loop_of_launches(call: Node) -> Node | None:
-    """The outermost loop around a launch that does nothing but launch: one check after it reads any launch's error, and
-    leaves alone what may be timed. None where there is none."""
-    found, node = None, enclosing(call, "expression_statement")
-    while node is not None and (body := node.parent) is not None:
+@lru_cache(maxsize=8)
+def check_places(source: Source, function: Node) -> dict[int, Node]:
+    """The statement behind which one check reads the error of a launch, by the start of each launch of a function: its
+    own, what it is a branch of, or the outermost loop around these in which the host learns nothing of what was
+    launched. An error stays until it is read, and what may be timed is left alone."""
+    branches = ends_of_branches(source, function)
+    found: dict[int, Node] = {}
+    for call in descendants(function, "call_expression"):
+        if launch_configuration(call) is not None:
+            own = branches.get(call.start_byte) or enclosing(call, "expression_statement") or call
+            found[call.start_byte] = _loop_around(source, own) or own
+    return found
+
+
+def _loop_around(source: Source, statement: Node) -> Node | None:
+    found, node = None, statement
+    while (body := node.parent) is not None:
         loop = body.parent if body.type == "compound_statement" else body
         if loop is None or loop.type not in LOOPS:
             break
-        if body is not loop and any(each != node and not _only_launches(each) for each in body.named_children):
+        others = [each for each in body.named_children if each != node] if body is not loop else []
+        if not all(_only_launches(each) for each in others) and (
+            loop.type not in _COUNTED or not _tells_nothing(source, others)
+        ):
             break
         found = node = loop
     return found
@@ -157,6 +188,89 @@ def _only_launches(statement: Node) -> bool:
     call = statement.named_child(0) if statement.type == "expression_statement" else None
     is_launch = call is not None and call.type == "call_expression" and launch_configuration(call) is not None
     return is_launch or statement.type == "comment"
+
+
+def _tells_nothing(source: Source, statements: list[Node]) -> bool:
+    """Whether statements of a loop lead nowhere else and let the host know nothing of what a kernel did, but its time.
+    After a wait, memory that the host reads may be the kernel's."""
+    others = [each for each in statements if not _only_launches(each)]
+    if any(each.type not in ("expression_statement", "declaration", "if_statement") for each in others):
+        return False
+    if any(True for each in others for _ in descendants(each, *_LEAVES, "break_statement")):
+        return False
+    harmless = _TELLS_NOTHING | _TIMERS | _WAITS_ALONE
+    calls = [call for each in others for call in descendants(each, "call_expression")]
+    if any(_name_called(source, call) not in harmless and not _copies_to_device(source, call) for call in calls):
+        return False
+    waits = any(_name_called(source, call) in _WAITS_ALONE for call in calls)
+    computes = [each for each in others if not any(True for _ in descendants(each, "call_expression"))]
+    return not waits or not any(True for each in computes for _ in descendants(each, *_READS_MEMORY))
+
+
+def _name_called(source: Source, call: Node) -> str:
+    function = call.child_by_field_name("function")
+    named = _CALLED.search(source.node_code(function)) if function is not None else None
+    return named[1] if named is not None else ""
+
+
+def _copies_to_device(source: Source, call: Node) -> bool:
+    arguments = call.child_by_field_name("arguments")
+    text = source.node_code(arguments) if arguments is not None else ""
+    return _name_called(source, call) == "cudaMemcpy" and _TO_DEVICE.search(text) is not None
+
+
+def is_covered_later(source: Source, function: Node, call: Node) -> bool:
+    """Whether a check after a later launch of the function would also read this one's error, before the host waits for
+    either.
+
+    It does where every path from this launch comes by: the later launch's block is the same or surrounds it, or one
+    check follows both.
+    """
+    places = check_places(source, function)
+    place = places.get(call.start_byte, call)
+    if call.start_byte != max((start for start, each in places.items() if each == place), default=call.start_byte):
+        return True
+    later = _surrounding(source, function)
+    first = bisect_left(later, (place.end_byte, 0))
+    if first == len(later) or later[first][1] > place.start_byte:
+        return False
+    waits = waits_of(source, function)
+    if bisect_left(waits, place.end_byte) != bisect_left(waits, later[first][0]):
+        return False
+    while (block := place.parent) is not None and block.start_byte > later[first][1]:
+        if any(True for each in _after(place) for _ in descendants(each, *_ENDS)):
+            return False
+        place = block
+    return True
+
+
+@lru_cache(maxsize=8)
+def waits_of(source: Source, function: Node) -> list[int]:
+    """Where a function waits for what it launched, by the start of each call."""
+    calls = descendants(function, "call_expression")
+    return [
+        call.start_byte
+        for call in calls
+        if _name_called(source, call) in _WAITS and not _copies_to_device(source, call)
+    ]
+
+
+@lru_cache(maxsize=8)
+def _surrounding(source: Source, function: Node) -> list[tuple[int, int]]:
+    """Where each launch of a function starts, and where the first block starts that it, or a later one before the host
+    waits, stands in."""
+    waits = waits_of(source, function)
+    found: list[tuple[int, int]] = []
+    outermost, following = function.end_byte, function.end_byte
+    for start, place in sorted(check_places(source, function).items(), reverse=True):
+        block = parent_of(place)
+        if bisect_left(waits, start) != bisect_left(waits, following):
+            outermost = function.end_byte
+        if block is not None:
+            outermost = min(outermost, block.start_byte)
+        found.append((start, outermost))
+        following = start
+    return found[::-1]
 
 
 def _leaves(statement: Node) -> bool:

@@ -203,6 +203,24 @@ def _statements(source: Source) -> _Statements:
     return _Statements(frozenset(used), +wrappers)
 
 
+CHECK_LAUNCH = "CHECK_LAUNCH"
+
+
+def launch_macro(std: str) -> str:
+    """The macro that ends a program where a launch failed, for a file that has none and several launches to check."""
+    lines = [
+        f"#define {CHECK_LAUNCH}()",
+        "  do {",
+        "    cudaError_t error = cudaGetLastError();",
+        "    if (error != cudaSuccess) {",
+        f'      {std}fprintf(stderr, "%s:%d: %s\\n", __FILE__, __LINE__, cudaGetErrorString(error));',
+        f"      {std}exit(EXIT_FAILURE);",
+        "    }",
+    ]
+    width = max(map(len, lines)) + 1
+    return "\n".join([*(line.ljust(width) + "\\" for line in lines), "  } while (0)"])
+
+
 def fresh_name(source: Source, function: Node) -> str:
     """A name for the error that the function does not use."""
     taken = {source.node_text(n) for n in descendants(function, "identifier")}
@@ -221,18 +239,38 @@ def leading_includes(source: Source) -> list[Node]:
     return []
 
 
-def include_edits(source: Source, includes: list[str]) -> list[TextEdit]:
-    """Each header after the last one that sorts before it, where the file has any; else before the first code."""
+def _first_code(source: Source) -> int:
+    """Where the file's first code starts, or that of its include guard."""
+    first = next((n for n in source.root.children if n.type != "comment"), None)
+    if first is None:
+        return 0
+    name = first.child_by_field_name("name") if first.type == "preproc_ifdef" else None
+    inside = [n for n in first.named_children if n != name and n.type != "comment"]
+    if len(inside) > 1 and inside[0].type == "preproc_def" and inside[0].child_by_field_name("value") is None:
+        return inside[1].start_byte
+    return first.start_byte
+
+
+def include_edits(source: Source, includes: list[str], macro: str = "") -> list[TextEdit]:
+    """Each header after the last one that sorts before it, where the file has any; else before the first code. A macro
+    comes after all of them. One place has one edit."""
     newline = "\r\n" if b"\r\n" in source.data else "\n"
+    macro = macro.replace("\n", newline)
+    if not includes and not macro:
+        return []
     present = leading_includes(source)
     if not present:
-        first = next((n for n in source.root.children if n.type != "comment"), None)
-        at = first.start_byte if first is not None else 0
-        return [TextEdit(at, at, newline.join([*includes, "", ""]))] if includes else []
+        at = _first_code(source)
+        lines = [*includes, ""] if includes else []
+        return [TextEdit(at, at, newline.join([*lines, *([macro, ""] if macro else []), ""]))]
     system = [n for n in present if "<" in source.node_code(n)]
-    edits: list[TextEdit] = []
+    added: dict[int, str] = {}
     for include in includes:
         before = [n for n in system if source.node_text(n).strip() < include]
         at = (before or present)[-1].end_byte
-        edits.append(TextEdit(at, at, include + newline))
-    return edits
+        added[at] = added.get(at, "") + include + newline
+    if macro:
+        at = present[-1].end_byte
+        is_apart = source.data[at : at + len(newline)] in (b"", newline.encode())
+        added[at] = added.get(at, "") + newline + macro + newline + ("" if is_apart else newline)
+    return [TextEdit(at, at, text) for at, text in sorted(added.items())]

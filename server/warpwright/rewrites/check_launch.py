@@ -49,13 +49,14 @@ The first of these that fits is used:
   `checkCudaErrors(...)`;
 - `C10_CUDA_KERNEL_LAUNCH_CHECK()` in an extension of PyTorch;
 - `return error;` in a function that returns `cudaError_t`;
-- a message and `exit`, as above, in a program: a file with `main`, or a function that no pointer is handed to;
+- a message and `exit`, as above, in a program: a file with `main`, or a function that no pointer is handed to; by a
+  macro `CHECK_LAUNCH()`, which is added, where the file has several launches to check;
 - a message alone, with `cudaPeekAtLastError()`, which leaves the error for the caller.
 
 ## Assumes
 
 - The launch is a statement of its own in host code. Of launches in the branches of one `switch` or `if`, or in a loop
-  that does nothing else, the error is read once, after it.
+  in which the host learns nothing of what they did, the error is read once, after it: it stays until it is read.
 
 ## Cost
 
@@ -67,18 +68,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
+from pathlib import PurePath
 
 from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
-from warpwright.facts.launch_checks import ends_of_branches, loop_of_launches
+from warpwright.facts.launch_checks import check_places, is_covered_later, is_waited_for, waits_of
 from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import STATEMENTS, host_launches, in_macro, overlaps
 from warpwright.rewrites._error_checks import (
+    CHECK_LAUNCH,
     fresh_name,
     include_edits,
     is_extension,
     launch_checker,
+    launch_macro,
     message_headers,
     returns_error,
     std_prefix,
@@ -96,6 +101,8 @@ title = "Check the launch"
 goals = ("fix",)
 relies_on = ()
 
+_DEVICE = re.compile(r"__global__|__device__")
+_READS_ERROR = re.compile(r"\bcuda(?:GetLastError|PeekAtLastError)\b")
 _MAIN = re.compile(r"^\s*(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
 
 
@@ -125,24 +132,32 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
         return Declined(NAME, f"The launch at {launch.source} is not in a function.")
     source = span.source
     head = source.code_text(function.start_byte, statement.start_byte)
-    if re.search(r"__global__|__device__", head.split("{", 1)[0]):
+    if _DEVICE.search(head.split("{", 1)[0]):
         return Declined(NAME, f"The launch at {launch.source} is in device code, where errors are read in another way.")
-    branches = ends_of_branches(source, function)
     call = next((each for each in descendants(statement, "call_expression") if launch_configuration(each)), node)
-    statement = branches.get(call.start_byte) or loop_of_launches(call) or statement
-    launched = {_launched(source, each) for each in descendants(statement, "call_expression")} - {""}
-    label = kernel.name if len(launched) == 1 else function_name(source, function) or kernel.name
-    lines, includes, manner = _style(label, source, function, statement)
+    statement = check_places(source, function).get(call.start_byte, statement)
+    label = kernel.name if len(_read_here(source, function, statement)) == 1 else function_name(source, function)
+    lines, includes, macro, manner = _style(label or kernel.name, source, function, statement)
     return Rewrite(
         rewrite=NAME,
         title=f"Check the launch of {kernel.name}",
         source=source,
-        edits=tuple(include_edits(source, includes) + _insert(source, statement, lines)),
+        edits=tuple(include_edits(source, includes, macro) + _insert(source, statement, lines)),
         explanation=(
             f"A launch that fails says nothing by itself. The check reads its error {manner}, without waiting for "
             "the kernel."
         ),
     )
+
+
+def _read_here(source: Source, function: Node, statement: Node) -> set[str]:
+    """The kernels whose errors a check behind a statement reads: those launched since the function last waited."""
+    waits = [start for start in waits_of(source, function) if start < statement.start_byte]
+    return {
+        _launched(source, call)
+        for call in descendants(function, "call_expression")
+        if max(waits, default=0) < call.start_byte < statement.end_byte
+    } - {""}
 
 
 def _launched(source: Source, call: Node) -> str:
@@ -151,33 +166,57 @@ def _launched(source: Source, call: Node) -> str:
     return source.node_code(name).split("<")[0] if name is not None and launch_configuration(call) is not None else ""
 
 
-def _style(label: str, source: Source, function: Node, statement: Node) -> tuple[list[str], list[str], str]:
-    """The lines of the check, headers that it needs, and how it is said; its message begins with `label`."""
+def _style(label: str, source: Source, function: Node, statement: Node) -> tuple[list[str], list[str], str, str]:
+    """The check, the headers and the macro that it needs, and how it is said; its message begins with `label`."""
     launch_check = launch_checker(source, statement.start_byte)
     if launch_check:
-        return [f"{launch_check};"], [], f"with this file's {launch_check.split('(')[0]}"
+        return [f"{launch_check};"], [], "", f"with this file's {launch_check.split('(')[0]}"
     wrapper = wrapper_of(source, statement)
     if wrapper:
-        return [f"{wrapper}(cudaGetLastError());"], [], f"with this file's {wrapper}"
+        return [f"{wrapper}(cudaGetLastError());"], [], "", f"with this file's {wrapper}"
     if is_extension(source):
-        return ["C10_CUDA_KERNEL_LAUNCH_CHECK();"], torch_headers(source), "as PyTorch's own kernels do"
+        return ["C10_CUDA_KERNEL_LAUNCH_CHECK();"], torch_headers(source), "", "as PyTorch's own kernels do"
     error = fresh_name(source, function)
     if returns_error(source, function, statement):
         return (
             [f"if (cudaError_t {error} = cudaGetLastError())", f"\treturn {error};"],
             [],
+            "",
             "and returns it to the caller",
         )
     std = std_prefix(source)
     message = f'\t{std}fprintf(stderr, "{label}: %s\\n", cudaGetErrorString({error}));'
     if not _is_of_program(source, function):
         lines = [f"if (cudaError_t {error} = cudaPeekAtLastError())", message]
-        return lines, message_headers(source, "cstdio"), "and prints it; the caller can still read it"
+        return lines, message_headers(source, "cstdio"), "", "and prints it; the caller can still read it"
+    headers = message_headers(source, "cstdio", "cstdlib")
+    if _has_several(source) and CHECK_LAUNCH not in source.code_text():
+        return [f"{CHECK_LAUNCH}();"], headers, launch_macro(std), "with a macro, and ends the program with a message"
     return (
         [f"if (cudaError_t {error} = cudaGetLastError()) {{", message, f"\t{std}exit(EXIT_FAILURE);", "}"],
-        message_headers(source, "cstdio", "cstdlib"),
+        headers,
+        "",
         "and ends the program with a message",
     )
+
+
+@lru_cache(maxsize=4)
+def _has_several(source: Source) -> bool:
+    """Whether a program's file, which no other includes, has several launches to check that end it where they fail."""
+    if PurePath(source.path).suffix not in (".cu", ".cpp", ".cc", ".cxx"):
+        return False
+    found = 0
+    for function in descendants(source.root, "function_definition"):
+        text = source.code_text(function.start_byte, function.end_byte)
+        if "<<<" not in text or _DEVICE.search(text.partition("{")[0]) or not _is_of_program(source, function):
+            continue
+        read = max((each.end() for each in _READS_ERROR.finditer(text)), default=0)
+        after = function.start_byte + len(encoded(text[:read]))
+        for call in descendants(function, "call_expression"):
+            if launch_configuration(call) is None or call.start_byte < after or in_macro(call):
+                continue
+            found += not is_covered_later(source, function, call) and not is_waited_for(source, call)
+    return found > 1
 
 
 def _is_of_program(source: Source, function: Node) -> bool:

@@ -27,7 +27,8 @@ _LOCAL = re.compile(r"\b(?:cudaError_t|auto)\s*&?\s*(\w+)\s*=")
 
 
 def error_checks(sources: Iterable[Source]) -> frozenset[str]:
-    """The names of those whose first parameter is the call, or what it returned."""
+    """The names of those whose first parameter is the call, or what it returned; and of macros that take nothing and
+    look at the last error."""
     texts = {name: (words, taken) for source in sources for name, words, taken in _candidates(source)}
     found: set[str] = set()
     while more := {
@@ -46,8 +47,8 @@ def _candidates(source: Source) -> Iterable[tuple[str, frozenset[str], frozenset
             continue
         taken = [source.node_text(each) for each in descendants(parameters, "identifier")]
         text = source.node_code(value)
-        call = taken[0] if taken else "__VA_ARGS__"
-        if re.match(_BEGINS.format(re.escape(call)), text.replace("\\\n", " ")):
+        call = re.escape(taken[0]) if taken else "(?:__VA_ARGS__|cudaGetLastError|cudaPeekAtLastError)"
+        if re.match(_BEGINS.format(call), text.replace("\\\n", " ")):
             yield source.node_text(name), *_words(text, (*taken, "__VA_ARGS__"))
     for node in descendants(source.root, "function_definition"):
         body, parameters_found = node.child_by_field_name("body"), parameters_of(node)

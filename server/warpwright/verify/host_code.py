@@ -142,7 +142,7 @@ def _replaced(mine: _Step, theirs: _Step) -> HostDifference:
 
 def differs_in_checks_alone(old: Program, new: Program) -> bool:
     """Whether the host code of both, launches and shapes too, is the same but for what looks at errors or prints."""
-    (before, before_outside, _), (after, after_outside, _) = (_steps(side, shapes=True) for side in (old, new))
+    (before, before_outside), (after, after_outside) = (_steps(side, shapes=True) for side in (old, new))
     said = [[step.text for step in side] for side in (before_outside, after_outside)]
     return said[0] == said[1] and _texts(before) == _texts(after)
 
@@ -154,17 +154,17 @@ def _texts(functions: dict[str, list[_Step]]) -> dict[str, list[str]]:
 def _host_code(program: Program) -> dict[str, list[_Step]]:
     """The steps of each host function by its name (of several of one name all), and by "" macros and variables outside
     of functions that they use."""
-    functions, outside, wrappers = _steps(program, shapes=False)
+    functions, outside = _steps(program, shapes=False)
     read = {name: _beyond_launches(steps) for name, steps in functions.items()}
     used = frozenset().union(*(step.uses for steps in read.values() for step in steps))
     while further := frozenset().union(*(s.uses for s in outside if s.defines & used)) - used:
         used |= further
-    return {**read, "": [step for step in outside if (step.defines & used) - wrappers]}
+    return {**read, "": [step for step in outside if step.defines & used]}
 
 
-def _steps(program: Program, *, shapes: bool) -> tuple[dict[str, list[_Step]], list[_Step], frozenset[str]]:
-    """The steps of each host function by its name, what stands outside of functions, and the functions that look at
-    errors alone, which are left out. With `shapes` a launch's text has its grid and its block."""
+def _steps(program: Program, *, shapes: bool) -> tuple[dict[str, list[_Step]], list[_Step]]:
+    """The steps of each host function by its name, and what stands outside of functions; but for functions and macros
+    that look at errors alone. With `shapes` a launch's text has its grid and its block."""
     outside: list[_Step] = []
     functions: dict[str, list[_Step]] = {}
     checks, wrappers = _error_checks(program), error_checks(program.sources.values())
@@ -175,12 +175,14 @@ def _steps(program: Program, *, shapes: bool) -> tuple[dict[str, list[_Step]], l
             reader.shapes.clear()
         for node in _outermost(source.root):
             if node.type != "function_definition":
-                outside.append(reader.step(node))
+                name = node.child_by_field_name("name") if node.type == "preproc_function_def" else None
+                if name is None or source.node_text(name) not in wrappers:
+                    outside.append(reader.step(node))
             elif function_name(source, node) in wrappers:
                 continue
             elif (body := node.child_by_field_name("body")) is not None:
                 functions.setdefault(function_name(source, node) or "?", []).extend(reader.steps(body))
-    return functions, outside, wrappers
+    return functions, outside
 
 
 def _beyond_launches(steps: list[_Step]) -> list[_Step]:

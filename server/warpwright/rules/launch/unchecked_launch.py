@@ -8,8 +8,8 @@ later call that has nothing to do with it. `cudaGetLastError()` right after the 
 kernel.
 
 It slows nothing down, but it hides every other mistake. A file has one hint: it marks the first such launch and names
-the others. Of launches that follow each other, or stand in the branches of one `switch` or `if` or in a loop that only
-launches, the last one counts, where one check covers them all.
+the others. Of launches that follow each other without a wait between them, or stand in the branches of one `switch` or
+`if` or in one loop that the host learns nothing in, the last one counts: one check covers them all.
 
 ## Example
 
@@ -76,18 +76,16 @@ void run(float *out, int n) {
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.facts.launch_checks import ends_of_branches, is_waited_for, loop_of_launches
+from warpwright.facts.launch_checks import is_covered_later, is_waited_for
 from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.rules.base import Finding, Fix, Related, Severity
-from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, parent_of
-from warpwright.syntax.source import Source, Span
+from warpwright.syntax.nodes import enclosing, launch_configuration, node_at
+from warpwright.syntax.source import Span
 
 severity = Severity.HINT
 MOST_THREADS = 1024
@@ -101,7 +99,10 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if launch.span is None or launch.checked:
             continue
         call = _launch_call(launch.span)
-        if call is None or _is_covered_later(call, launch.span.source):
+        if call is None:
+            continue
+        function = enclosing(call, "function_definition", "lambda_expression")
+        if function is not None and is_covered_later(launch.span.source, function, call):
             continue
         if _is_sound(launch) and is_waited_for(launch.span.source, call):
             continue
@@ -151,47 +152,3 @@ def _head(span: Span, call: Node) -> Span:
     """`kernel<<<...>>>` without the arguments: what a reader has to look at."""
     configuration = launch_configuration(call)
     return Span(span.source, span.start, configuration.end_byte) if configuration is not None else span
-
-
-def _is_covered_later(call: Node, source: Source) -> bool:
-    """Whether a check after a later launch of the same function would also read this one's error.
-
-    It does where every path from this launch comes by: the later launch's block is the same or surrounds it, or both
-    stand in branches of one statement or in one loop that only launches, which the check follows.
-    """
-    function = enclosing(call, "function_definition", "lambda_expression")
-    if function is None:
-        return False
-    branches = ends_of_branches(source, function)
-    later = _launches(source, function)
-    place = branches.get(call.start_byte)
-    if place is not None:
-        alike = [start for start, each in branches.items() if each == place]
-    else:
-        place = loop_of_launches(call) or call
-        alike = [start for start, _ in later if place.start_byte <= start < place.end_byte]
-    if call.start_byte != max(alike, default=call.start_byte):
-        return True
-    first = bisect_left(later, (place.end_byte, 0))
-    return first < len(later) and later[first][1] <= place.start_byte
-
-
-@lru_cache(maxsize=8)
-def _launches(_source: Source, function: Node) -> list[tuple[int, int]]:
-    """Where each launch of a function starts, and where the first block starts that it or a later one stands in. The
-    kernels that one function launches ask in turn."""
-    found: list[tuple[int, int]] = []
-    calls = [call for call in descendants(function, "call_expression") if launch_configuration(call) is not None]
-    outermost = function.end_byte
-    for call in reversed(calls):
-        block = _block(call)
-        if block is not None:
-            outermost = min(outermost, block.start_byte)
-            found.append((call.start_byte, outermost))
-    return found[::-1]
-
-
-def _block(call: Node) -> Node | None:
-    """The statement that surrounds the launch's own statement, or the loop that the check follows."""
-    statement = loop_of_launches(call) or enclosing(call, "expression_statement")
-    return parent_of(statement) if statement is not None else None
