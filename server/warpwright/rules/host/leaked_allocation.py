@@ -36,7 +36,7 @@ void run() {
 ## Limits
 
 - Local pointers of a function that frees another one; one that is returned, stored elsewhere or handed to another
-  function of the host is left out, and so is `main`.
+  function of the host is left out, and so is `main`; and pointers of a loop's body that nothing frees.
   There is no fix to press.
 """
 
@@ -45,9 +45,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.cuda.extension.unit import Unit
+from warpwright.cuda.extension.unit import Function, Unit
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.host._statements import host_functions, runtime_calls, text_of
+from warpwright.rules.host._statements import host_functions, loop_around, runtime_calls, text_of
 from warpwright.rules.words import plural
 from warpwright.syntax.nodes import launch_configuration, uncast, uncommented
 
@@ -61,15 +61,20 @@ _RUNTIME = re.compile(r"(?:cuda|hip)\w+|sizeof|printf")
 def check_unit(unit: Unit) -> Iterator[Finding]:
     for function in host_functions(unit):
         freed = {text_of(function, given[0]) for _, _, given in runtime_calls(function, _FREES) if given}
-        if not freed or function.name == "main":
-            continue
         for call, name, given in runtime_calls(function, _ALLOCATES):
             pointer = text_of(function, given[0]) if given else ""
             if not re.fullmatch(r"&\w+", pointer) or pointer[1:] in freed:
                 continue
             pointer = pointer[1:]
-            local = re.search(rf"\b\w+\s*\*[^;()]*\b{pointer}\b\s*[;,=]", function.code)
-            if local is None or pointer in dict(function.parameters) or _leaves(function.code, pointer):
+            loop = loop_around(function, call)
+            each_turn = loop is not None and _is_declared(function.source.node_code(loop), pointer)
+            if not each_turn and (not freed or function.name == "main"):
+                continue
+            if (
+                not _is_declared(function.code, pointer)
+                or pointer in dict(function.parameters)
+                or _leaves(function.code, pointer)
+            ):
                 continue
             others = [
                 c
@@ -85,12 +90,21 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                 yield Finding(
                     span=function.source.span(call),
                     message=(
-                        f"`{pointer}` is never freed: `{function.name}` frees {plural(len(freed), 'other')}\n"
-                        f"Add cudaFree({pointer})."
+                        f"`{pointer}` is never freed: {_why(function, freed, each_turn)}\nAdd cudaFree({pointer})."
                     ),
                     evidence={"pointer": pointer, "call": name},
                     kernel=function.name,
                 )
+
+
+def _why(function: Function, freed: set[str], each_turn: bool) -> str:
+    if each_turn:
+        return "each turn of the loop allocates another"
+    return f"`{function.name}` frees {plural(len(freed), 'other')}"
+
+
+def _is_declared(code: str, pointer: str) -> bool:
+    return re.search(rf"\b\w+\s*\*[^;()]*\b{pointer}\b\s*[;,=]", code) is not None
 
 
 def _leaves(code: str, pointer: str) -> bool:

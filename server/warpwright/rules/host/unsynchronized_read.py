@@ -34,9 +34,9 @@ float first(const float *device, cudaStream_t stream) {
 
 ## Limits
 
-- Reads by `host[i]` and `*host` in the statements after the copy in the same block, up to a call whose name says
-  that it waits. Memory that is known to be pageable is left out: such a copy to the host has ended when the call
-  returns.
+- Reads by `host[i]` and `*host` in the statements after the copy, in its block and those around it, up to a call
+  whose name says that it waits. Memory that is known to be pageable is left out: such a copy to the host has ended
+  when the call returns.
 """
 
 from __future__ import annotations
@@ -51,12 +51,15 @@ from warpwright.rules.base import Finding, Related, Severity
 from warpwright.rules.cures import cure, line_before
 from warpwright.rules.host._statements import host_functions, is_pageable, runtime_calls, statement_of, text_of
 from warpwright.syntax.encoding import encoded
+from warpwright.syntax.nodes import parent_of
 from warpwright.syntax.source import Span
 
 severity = Severity.WARNING
 
 _COPIES = re.compile(r"(?:cuda|hip)MemcpyAsync")
-_WAITS = re.compile(r"[sS]ync|\bwait|(?:cuda|hip)(?:Memcpy\s*\(|Free|EventQuery|StreamQuery|DeviceReset)|\breturn\b")
+_WAITS = re.compile(
+    r"(?:Sync|(?<!A)sync)|\bwait|(?:cuda|hip)(?:Memcpy\s*\(|Free|EventQuery|StreamQuery|DeviceReset)|\breturn\b"
+)
 
 
 def check_unit(unit: Unit) -> Iterator[Finding]:
@@ -64,10 +67,11 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
         source = function.source
         for call, _, given in runtime_calls(function, _COPIES):
             host = text_of(function, given[0]) if len(given) > 3 else ""
-            if not re.fullmatch(r"\w+", host) or not text_of(function, given[3]).endswith("DeviceToHost"):
+            place = re.fullmatch(r"(\w+)(?:\+.+)?|&(\w+)\[.+\]", host)
+            if place is None or not text_of(function, given[3]).endswith("DeviceToHost"):
                 continue
-            statement = statement_of(call)
-            following = statement.next_named_sibling if statement is not None else None
+            host = place[1] or place[2]
+            following = _following(function, call)
             read = re.compile(rf"\b{host}\s*\[[^\]]*\](?!\s*=[^=])|(?<![\w)\]])\*\s*{host}\b(?!\s*=[^=])")
             while following is not None and not is_pageable(function, host):
                 text = source.node_code(following)
@@ -90,7 +94,18 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     )
                 if reads is not None or waits is not None:
                     break
-                following = following.next_named_sibling
+                following = _following(function, following)
+
+
+def _following(function: Function, node: Node) -> Node | None:
+    """The statement that runs after the one that a node stands in, of its block or of one around it."""
+    statement = statement_of(node)
+    while statement is not None:
+        if statement.next_named_sibling is not None:
+            return statement.next_named_sibling
+        block = parent_of(statement)
+        statement = statement_of(block) if block is not None and block.start_byte > function.start else None
+    return None
 
 
 def _wait(function: Function, call: Node, given: list[Node]) -> str:

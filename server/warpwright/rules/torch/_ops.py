@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 
@@ -19,6 +20,14 @@ def defined(unit: Unit) -> Iterator[Registration]:
     for each in unit.registrations:
         if each.method == "def" and not each.is_pybind and each.source is unit.source:
             yield each
+
+
+def is_asked_for_by_another_name(unit: Unit, operator: Registration) -> bool:
+    """Whether the package's Python asks for an operator that nobody registers, by a name that is nearest to this one.
+    That it is not called, and what else its uses would show, is then known."""
+    names = [each.name for each in unit.registrations if each.space == operator.space and each.method == "def"]
+    asked = {n for script in unit.scripts for s, n, _ in script.ops if s == operator.space} - {*names}
+    return any(difflib.get_close_matches(each, names, n=1) == [operator.name] for each in asked)
 
 
 def implementations(unit: Unit, operator: Registration) -> list[Bound]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from warpwright.cuda.extension.script import Function, Script
-from warpwright.cuda.extension.unit import Unit
+from warpwright.cuda.extension.unit import MOST_SOURCES, Unit
 
 _TORCHS_OWN = frozenset(
     {"aten", "prims", "prim", "c10d", "c10d_functional", "_c10d_functional", "inductor", "quantized"}
@@ -21,10 +22,15 @@ _SAYS = re.compile(
 )
 
 
-def module_names(unit: Unit, script: Script) -> set[str]:
-    """The names by which a script knows such a module: imported, or what `load` gave."""
-    built = unit.modules
-    may_guess = not built and any(each.is_pybind for each in unit.registrations)
+def module_names(unit: Unit, script: Script) -> frozenset[str]:
+    """The names by which a script knows such a module: imported, or what `load` gave. A function that gives one is
+    named with its call, `extension()`."""
+    return _module_names(script, unit.modules, any(each.is_pybind for each in unit.registrations))
+
+
+@lru_cache(maxsize=MOST_SOURCES)
+def _module_names(script: Script, built: frozenset[str], is_pybind: bool) -> frozenset[str]:
+    may_guess = not built and is_pybind
     found = set()
     for node in ast.walk(script.tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -33,11 +39,15 @@ def module_names(unit: Unit, script: Script) -> set[str]:
                 relative = isinstance(node, ast.ImportFrom) and node.level > 0
                 if last in built or ((relative or may_guess) and _NATIVE.fullmatch(last)):
                     found.add(each.asname or (each.name if isinstance(node, ast.Import) else last))
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            target = node.targets[0]
-            if script.dotted(node.value.func).removeprefix(_LOADED) in _LOADERS and isinstance(target, ast.Name):
-                found.add(target.id)
-    return found
+        elif isinstance(node, ast.Assign) and _is_loaded(script, node.value):
+            found |= set_in([node])
+        elif isinstance(node, Function) and _is_loaded(script, _result(node)):
+            found.add(f"{node.name}()")
+    return frozenset(found)
+
+
+def _is_loaded(script: Script, value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Call) and script.dotted(value.func).removeprefix(_LOADED) in _LOADERS
 
 
 def module_calls(unit: Unit, script: Script, within: ast.AST | None = None) -> Iterator[tuple[str, ast.Attribute]]:
@@ -45,14 +55,31 @@ def module_calls(unit: Unit, script: Script, within: ast.AST | None = None) -> I
     names = module_names(unit, script)
     for node in ast.walk(within or script.tree):
         if isinstance(node, ast.Attribute) and not node.attr.startswith("__"):
-            owner = ast.unparse(node.value) if isinstance(node.value, ast.Name | ast.Attribute) else ""
-            if owner in names:
+            is_path = isinstance(node.value, ast.Name | ast.Attribute | ast.Call)
+            if is_path and ast.unparse(node.value) in names:
                 yield node.attr, node
 
 
 def native_names(unit: Unit, script: Script, within: ast.AST) -> list[str]:
-    """What a part of a script calls of the extension: operators that are not torch's own, and functions of its
-    module."""
+    """What a part of a script calls of the extension: operators that are not torch's own, functions of its module,
+    and autograd functions that call these."""
+    found = _native_names(unit, script, within)
+    for owner in script.autograd_functions:
+        if any(node is owner for node in ast.walk(within)):
+            continue
+        applied = f"{owner.name}.apply"
+        names = {applied} | {name for name, path in script.aliases.items() if path == applied}
+        used = [
+            ast.unparse(node)
+            for node in ast.walk(within)
+            if isinstance(node, ast.Attribute | ast.Name) and ast.unparse(node) in names
+        ]
+        if used and _native_names(unit, script, owner):
+            found += used
+    return found
+
+
+def _native_names(unit: Unit, script: Script, within: ast.AST) -> list[str]:
     inside = {id(node) for node in ast.walk(within)}
     ops = [
         f"torch.ops.{space}.{name}" for space, name, at in script.ops if id(at) in inside and space not in _TORCHS_OWN

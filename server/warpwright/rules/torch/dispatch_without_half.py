@@ -50,9 +50,9 @@ void launch_negate(torch::Tensor x) {
 
 ## Limits
 
-- The macros of ATen/Dispatch.h over floating types, and macros and a `switch` of the extension's own. Whether the
-  kernel is right in half, such as a long sum, is not looked at; where it has atomics, which half needs other code for,
-  and in a macro of the extension's own, there is no fix to press.
+- The macros of ATen/Dispatch.h over floating types, and of the extension's own: macros, a `switch`, and a chain of `if`
+  that refuses every other type. Whether the kernel is right in half, such as a long sum, is not looked at; where it has
+  atomics, which half needs other code for, and in a macro of the extension's own, there is no fix to press.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ from warpwright.rules.cures import cure
 from warpwright.rules.torch._tensors import Dispatch, dispatches
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import decoded
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import descendants, parent_of, uncommented
 
 severity = Severity.INFORMATION
 
@@ -76,6 +76,7 @@ _CASE_TYPES = {
     "Float": "Float", "Float32": "Float", "Half": "Half", "Float16": "Half", "BFloat16": "BFloat16",
 }  # fmt: skip
 
+_COMPARED = re.compile(r"\(\s*(\w+)\s*\.\s*(?:scalar_type|dtype)\(\)\s*==\s*(?:\w+::)*k?(\w+)\s*\)")
 _LEAVES_OUT = {
     "AT_DISPATCH_FLOATING_TYPES": ("Half", "BFloat16"),
     "AT_DISPATCH_FLOATING_TYPES_AND_HALF": ("BFloat16",),
@@ -113,6 +114,7 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
                     cure=_cure(unit, each, left_out),
                 )
         yield from _switches(unit, function)
+        yield from _chains(unit, function)
 
 
 def _left_out_by(expansion: str) -> list[str]:
@@ -159,6 +161,60 @@ def _switches(unit: Unit, function: Function) -> Iterator[Finding]:
             )
 
 
+def _chains(unit: Unit, function: Function) -> Iterator[Finding]:
+    """`if (x.scalar_type() == at::kFloat) ... else if (...) ...`, whose last branch refuses every other type."""
+    for node in descendants(function.node, "if_statement"):
+        parent = parent_of(node)
+        if parent is not None and parent.type == "else_clause":
+            continue
+        cases: dict[str, Node] = {}
+        tensors: set[str] = set()
+        link: Node | None = node
+        while link is not None and link.type == "if_statement":
+            condition = link.child_by_field_name("condition")
+            named = _COMPARED.fullmatch(function.source.node_code(condition)) if condition is not None else None
+            if named is None:
+                break
+            tensors.add(named[1])
+            cases[named[2]] = link
+            clause = link.child_by_field_name("alternative")
+            link = next(iter(uncommented(clause)), None) if clause is not None else None
+        is_refused = link is not None and re.search(r"CHECK|ERROR|throw\b", function.source.node_code(link))
+        float_case = cases.get("Float", cases.get("Float32"))
+        left_out = [kind for kind in ("Half", "BFloat16") if kind not in {_CASE_TYPES.get(each) for each in cases}]
+        condition = node.child_by_field_name("condition")
+        if float_case is not None and condition is not None and is_refused and len(tensors) == 1 and left_out:
+            (tensor,) = tensors
+            yield Finding(
+                span=function.source.span(condition),
+                message=(
+                    f"the `if`s over the type of `{tensor}` leave out {' and '.join(left_out)}\n"
+                    "Add a branch for each, with at::Half and at::BFloat16 as the types of the elements."
+                ),
+                evidence={"tensor": tensor, "left_out": left_out},
+                kernel=function.name,
+                cure=_branches(unit, function, float_case, left_out),
+            )
+
+
+def _branches(unit: Unit, function: Function, case: Node, left_out: Sequence[str]) -> Cure | None:
+    """The branch of float again for the other types, where it names float as an argument of templates alone."""
+    condition, body = case.child_by_field_name("condition"), case.child_by_field_name("consequence")
+    if condition is None or body is None or any("atomic" in each.code for each in unit.reached(function)):
+        return None
+    if case.child_by_field_name("alternative") is None or not _is_argument_alone(function.source.node_code(body)):
+        return None
+    test, text = (decoded(function.source.data[each.start_byte : each.end_byte]) for each in (condition, body))
+    of_float = re.compile(r"Float(?:32)?(?=\W*$)")
+    added = [f" else if {of_float.sub(kind, test)} {text.replace('<float', f'<at::{kind}')}" for kind in left_out]
+    return cure("Add branches for half and bfloat16", TextEdit(body.end_byte, body.end_byte, "".join(added)))
+
+
+def _is_argument_alone(code: str) -> bool:
+    """Whether float is named, and only as the first argument of templates."""
+    return "float" in code and len(re.findall(r"<\s*float\b", code)) == len(re.findall(r"\bfloat\b", code))
+
+
 def _cases(unit: Unit, function: Function, case: Node, left_out: Sequence[str]) -> Cure | None:
     """The case of float again for the other types, where it names float as an argument of templates alone."""
     text = decoded(function.source.data[case.start_byte : case.end_byte])
@@ -166,8 +222,7 @@ def _cases(unit: Unit, function: Function, case: Node, left_out: Sequence[str]) 
     if value is None or "break" not in text or any("atomic" in each.code for each in unit.reached(function)):
         return None
     label = decoded(function.source.data[value.start_byte : value.end_byte])
-    behind = text.partition(label)[2]
-    if len(re.findall(r"<\s*float\b", behind)) != len(re.findall(r"\bfloat\b", behind)) or "float" not in behind:
+    if not _is_argument_alone(text.partition(label)[2]):
         return None
     indent = function.source.line_indent(case.start_byte)
     added = [

@@ -55,6 +55,7 @@ from warpwright.rules.torch._ops import (
     defined,
     gives_integers,
     gives_tensor,
+    is_asked_for_by_another_name,
     tensors_in,
 )
 from warpwright.rules.torch._scripts import module_calls
@@ -74,7 +75,7 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
             continue
         if (with_backward and each.is_pybind) or _is_differentiated(unit, each):
             continue
-        if gives_integers(unit, each):
+        if gives_integers(unit, each) or is_asked_for_by_another_name(unit, each):
             continue
         yield Finding(
             span=each.source.span(each.at),
@@ -124,6 +125,10 @@ def _is_differentiated(unit: Unit, operator: Registration) -> bool:
     for script in unit.scripts:
         within: list[ast.AST] = [*script.autograd_functions]
         within += [each for each in script.functions if OF_BACKWARD.search(each.name) or "backward" in each.name]
+        called_by_name = {
+            call.func.id for part in within for call in script.calls(part) if isinstance(call.func, ast.Name)
+        }
+        within += [each for each in script.functions if each.name in called_by_name]
         for part in within:
             inside = {id(node) for node in ast.walk(part)}
             if any((s, n) == (operator.space, operator.name) and id(at) in inside for s, n, at in script.ops):

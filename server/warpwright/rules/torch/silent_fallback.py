@@ -33,8 +33,8 @@ def normalize(x):
 ## Limits
 
 - An `except` of everything or of RuntimeError, or a `contextlib.suppress` of it, around a call of the extension is a
-  warning. A test that returns
-  without it, and an import that fails without a word, are information: they may be meant. A wrapper that warns, logs
+  warning. A test that returns without it, a table of paths whose default is torch's, and an import that fails without
+  a word, are information: they may be meant. A wrapper that warns, logs
   or raises in that branch, or asks for empty tensors, is left alone, as is a failed import where each test of what it
   leaves behind does so. The fix warns there.
 """
@@ -74,6 +74,8 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
             yield from _handlers(unit, script, node)
         elif isinstance(node, ast.With):
             yield from _suppressed(unit, script, node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            yield from _looked_up(unit, script, node, node.func.value)
     for function in script.functions:
         if any(native_names(unit, script, each) for each in function.body):
             yield from _tests(unit, script, function)
@@ -121,6 +123,19 @@ def _suppressed(unit: Unit, script: Script, node: ast.With) -> Iterator[Finding]
                 what = f"`{called[0]}` falls back silently: `suppress({', '.join(sorted(kinds))})` swallows its errors"
                 said = _warned_in(script, behind, node.lineno, called[0]) if returns else None
                 yield _finding(script.span(by), what, "Let the error out, or warn behind it.", called[0], made=said)
+
+
+def _looked_up(unit: Unit, script: Script, call: ast.Call, table: ast.expr) -> Iterator[Finding]:
+    """A table of paths, `PATHS.get(x.dtype, F.gelu)`, whose default is torch's."""
+    default = call.args[1] if len(call.args) == 2 else None
+    if default is None or not script.dotted(default).startswith("torch.") or native_names(unit, script, default):
+        return
+    for node in script.tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            called = native_names(unit, script, node.value)
+            if called and any(ast.unparse(each) == ast.unparse(table) for each in targets):
+                yield _tested(script, call, called[0])
 
 
 def _kinds(handler: ast.ExceptHandler) -> set[str]:

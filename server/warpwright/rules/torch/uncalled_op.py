@@ -70,7 +70,7 @@ from warpwright.cuda.extension.entries import Registration
 from warpwright.cuda.extension.unit import Unit
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure
-from warpwright.rules.torch._ops import called
+from warpwright.rules.torch._ops import called, is_asked_for_by_another_name
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import enclosing
@@ -89,7 +89,8 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
     if not any(each.name in uses or (each.space and each.space in registered) for each in own):
         return
     for each in own:
-        if each.source is unit.source and each.name not in mentioned and not _is_found_in_cpp(unit, called(each)):
+        is_used = each.name in mentioned or _is_found_in_cpp(unit, called(each))
+        if each.source is unit.source and not is_used and not is_asked_for_by_another_name(unit, each):
             yield Finding(
                 span=each.source.span(each.at),
                 message=f"`{called(each)}` is never called by the package's Python\nCall it, or delete it.",

@@ -132,4 +132,4 @@ def _cure(unit: Unit, bound: Bound, name: str, missing: list[str]) -> Cure | Non
 
 
 def _is_dispatched(bound: Bound, name: str) -> bool:
-    return re.search(rf"DISPATCH\w*\([^;]*\b{re.escape(name)}\b", bound.function.code) is not None
+    return re.search(rf"DISPATCH\w*\([^;{{]*\b{re.escape(name)}\b", bound.function.code) is not None
