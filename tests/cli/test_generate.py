@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -94,16 +95,54 @@ def test_limits_that_cannot_be_judged(tmp_path: Path) -> None:
         assert (ran.status, said in ran.stderr) == (2, True), ran.stderr
 
 
-def test_a_reference_that_is_no_file(tmp_path: Path) -> None:
-    ran = run_command("generate", "--reference", "none.py:f", cwd=tmp_path)
-    assert ran.status == 2
-    assert "model.py:step" in ran.stderr
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("relu of x", "--shape", "R=3"), "no size 'R'"),
+        (("relu of x[R]", "--shape", "R=3", "--shape", "R=5"), "--shape names R twice, as 3 and as 5."),
+        (("relu of x[R]", "--shape", f"R={'9' * 5000}"), "--shape takes a name and a number"),
+        (("relu of x[R]", "--max-memory", f"{'9' * 5000}GB"), "--max-memory takes bytes"),
+        (("relu of x", "--seconds", "nan"), "'nan' is not a number"),
+        (("--reference", "none.py:f"), "none.py is not a file"),
+        (("--reference", "step.py:"), "as in model.py:step"),
+    ],
+)
+def test_what_cannot_be_asked_for(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    (tmp_path / "step.py").write_text("def step(x):\n    return x.relu()\n", encoding="utf-8")
+    ran = run_command("generate", *arguments, cwd=tmp_path)
+    assert (ran.status, ran.stdout, said in ran.stderr) == (2, "", True), ran.stderr
 
 
-def test_a_shape_that_the_formula_has_not(tmp_path: Path) -> None:
-    ran = run_command("generate", "relu of x", "--shape", "R=3", cwd=tmp_path)
-    assert ran.status == 2
-    assert "no size 'R'" in ran.stderr
+@pytest.mark.nvcc
+def test_an_architecture_that_nvcc_has_not_says_nothing_against_the_kernel(tmp_path: Path) -> None:
+    ran = run_command("generate", "relu of x", "--arch", "sm_999", cwd=tmp_path)
+    assert (ran.status, ran.stdout) == (2, "")
+    assert "Unsupported gpu architecture" in ran.stderr
+    assert "does not compile" not in ran.stderr
+
+
+@pytest.mark.llm
+@pytest.mark.nvcc
+def test_it_stops_when_its_time_is_over_and_shows_nothing_of_what_a_model_wrote(tmp_path: Path) -> None:
+    words = "3d convolution of x[n][c][d][h][w] with w[k][c][r][s][t], then layernorm over channels"
+    start = time.monotonic()
+    ran = run_command("generate", words, "--seconds", "3", cwd=tmp_path, env={"WARPWRIGHT_DATA_DIR": str(tmp_path)})
+    assert time.monotonic() - start < 20
+    assert (ran.status, ran.stdout) == (1, "")
+    assert "or as a formula such as y[i] = 2 * x[i]" in ran.stderr
+    assert "__global__" not in ran.stderr
+
+
+@pytest.mark.nvcc
+@pytest.mark.upskill
+def test_a_function_without_elements_or_end(tmp_path: Path) -> None:
+    text = "def step(x):\n    return x.relu()\ndef ever(x):\n    while True: pass\n"
+    (tmp_path / "step.py").write_text(text, encoding="utf-8")
+    ran = run_command("generate", "--reference", "step.py:step", "--input", "f32[0]", cwd=tmp_path, seconds=120)
+    assert (ran.status, "i has 0 elements" in ran.stderr) == (2, True), ran.stderr
+    command = ("generate", "--reference", "step.py:ever", "--input", "f32[4]", "--seconds", "4")
+    ran = run_command(*command, cwd=tmp_path, seconds=120)
+    assert (ran.status, "was not exported in 4 seconds" in ran.stderr) == (2, True), ran.stderr
 
 
 @pytest.mark.nvcc

@@ -10,7 +10,7 @@ from warpwright.formulas.model import Formula
 from warpwright.formulas.tree import Name
 
 UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-_BYTES = r"(?P<count>\d+(?:\.\d+)?)\s*(?P<unit>[kmg]i?)b(?:ytes?)?\b"
+_BYTES = r"(?P<count>\d{1,18}(?:\.\d+)?)\s*(?P<unit>[kmg]i?)b(?:ytes?)?\b"
 _GPUS = {
     r"(?:tesla )?v100": 70,
     r"(?:tesla )?t4|rtx 20[678]0": 75,
@@ -91,10 +91,10 @@ def bytes_said(text: str) -> int | None:
     >>> bytes_said("24GB"), bytes_said("1.5 GiB"), bytes_said("1000"), bytes_said("much")
     (24000000000, 1610612736, 1000, None)
     """
+    if plain := re.fullmatch(r"\s*(\d{1,18})\s*B?\s*", text, re.ASCII):
+        return int(plain[1])
     found = re.fullmatch(_BYTES, text.strip(), re.IGNORECASE)
-    if found is None:
-        return int(text) if text.strip().isdecimal() else None
-    return bytes_in(found)
+    return None if found is None else bytes_in(found)
 
 
 def bytes_in(found: re.Match[str]) -> int:

@@ -17,7 +17,15 @@ from warpwright.cli.github import github_lines
 from warpwright.cli.gitlab import gitlab_report
 from warpwright.cli.inputs import Compiled, Inputs, Resources, compile_option, compile_options, find_inputs
 from warpwright.cli.sarif import sarif_log
-from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
+from warpwright.cli.terminal import (
+    CannotRun,
+    NumberRange,
+    progress_line,
+    say_error,
+    say_note,
+    say_warning,
+    stop_on_ctrl_c,
+)
 from warpwright.cli.watching import watch
 from warpwright.rules.base import Severity
 from warpwright.rules.registry import rule_and_group_names
@@ -97,7 +105,7 @@ def rule_completions(_ctx: click.Context, _param: click.Parameter, begun: str) -
 @click.option("--write-baseline", type=click.Path(), metavar="FILE", help="Record the current findings in FILE.")
 @click.option(
     "--min-gain",
-    type=click.FloatRange(0, 100),
+    type=NumberRange(0, 100),
     default=0,
     metavar="PERCENT",
     help="Leave out findings whose estimated gain is less. Those without an estimate stay.",

@@ -11,7 +11,7 @@ import click
 
 from warpwright.cli.inputs import arch_option
 from warpwright.cli.report_text import report_text
-from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, say_note, stop_on_ctrl_c
+from warpwright.cli.terminal import CannotRun, NumberRange, print_or_write, progress_line, say_note, stop_on_ctrl_c
 from warpwright.files import read_start
 from warpwright.formulas.derivative import NoDerivativeError, derivative
 from warpwright.formulas.lexer import MOST_CHARACTERS, FormulaError
@@ -33,6 +33,8 @@ from warpwright.writer.wire import wired
 from warpwright.writer.write import file_text
 
 MOST_SHOWN = 12
+DIGITS = 19
+"""Of a size at most."""
 """Schedules of a search."""
 NOT_BUILT = "The package itself was not built: `pip install --no-build-isolation .` in it does, and pytest tests it"
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -66,7 +68,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 @click.option(
     "--search",
     "seconds",
-    type=click.FloatRange(0.1, 3600),
+    type=NumberRange(0.1, 3600),
     metavar="SECONDS",
     help="Try schedules at the sizes that --size gives: in the order of the cost model, and timed where a GPU is, for "
     "about so long. The best is written.",
@@ -294,11 +296,13 @@ def sizes_named(given: tuple[str, ...], known: tuple[str, ...], option: str = "-
     found: dict[str, int] = {}
     for each in given:
         name, _, number = each.partition("=")
-        if not number.isdecimal() or int(number) >= 1 << 63:
+        if not number.isdecimal() or len(number) > DIGITS or int(number) >= 1 << 63:
             raise CannotRun(
                 f"{option} takes a name and a number, as in {known[0] if known else 'N'}=1000, not {each!r}"
             )
         if name not in known:
             raise CannotRun(f"The formula has no size {name!r}: it has {', '.join(known) or 'none'}.")
+        if found.get(name, int(number)) != int(number):
+            raise CannotRun(f"{option} names {name} twice, as {found[name]} and as {number}.")
         found[name] = int(number)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,18 +20,31 @@ from warpwright.cli.generate_asked import Beside, beside
 from warpwright.cli.generate_reference import Referred, of_reference
 from warpwright.cli.inputs import arch_option, model_option
 from warpwright.cli.report_text import report_text
-from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, stop_on_ctrl_c
+from warpwright.cli.terminal import (
+    COULD_NOT_RUN,
+    CannotRun,
+    NumberRange,
+    progress_line,
+    say_error,
+    say_note,
+    stop_on_ctrl_c,
+)
 from warpwright.editor.formula_comment import said_in
 from warpwright.editor.read_as import assumed, read_as
 from warpwright.missing import Missing
 from warpwright.optimize.drafting import FILE_NAME, Drafted, drafted
-from warpwright.progress import IsCancelled, Progress
+from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.encoding import shown_in
 from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, said_of_search, written_best
 from warpwright.verify.limits import Limit, held_by
-from warpwright.verify.report import PASSED, Report
+from warpwright.verify.report import PASSED, Status
 from warpwright.writer.names import function_name
+
+REFERENCE_SECONDS = 300.0
+MOST_SECONDS = 24 * 3600.0
+DRAFTING_SHARE = 0.9
+"""Of the time that is left when a model drafts: the rest is for what was drafted last."""
 
 
 @click.command("generate")
@@ -49,7 +63,12 @@ from warpwright.writer.names import function_name
     metavar="24GB",
     help="The device memory that arrays and workspace may take together, at sizes that are all named.",
 )
-@click.option("--seconds", type=click.FloatRange(min=1), default=BUDGET_SECONDS, show_default=True)
+@click.option(
+    "--seconds",
+    type=NumberRange(1, MOST_SECONDS),
+    help="After which it stops, with the kernels that are right by then.",
+    show_default=f"{BUDGET_SECONDS:g}, of a --reference {REFERENCE_SECONDS:g}",
+)
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @arch_option
 def command(
@@ -60,7 +79,7 @@ def command(
     inputs: tuple[str, ...],
     shapes: tuple[str, ...],
     max_memory: str | None,
-    seconds: float,
+    seconds: float | None,
     output: str,
     arch: str,
 ) -> int:
@@ -86,30 +105,42 @@ def command(
     description, asked = beside(description, arch, shapes, max_memory)
     if reference is not None and description:
         raise CannotRun(f"--reference says what is computed; beside it only limits are read, not {description!r}")
-    with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
-        if reference is not None:
-            return _referred(of_reference(reference, inputs, asked, progress, is_cancelled), output)
-        readings = _readings(description)
-        if readings:
-            made = _checked(readings, asked, progress, is_cancelled)
-        else:
-            made, written = _by_model(description, spec, seconds, asked, progress, is_cancelled)
-        if is_cancelled():
+    given = seconds or (BUDGET_SECONDS if reference is None else REFERENCE_SECONDS)
+    ends = time.monotonic() + given
+    with stop_on_ctrl_c() as is_interrupted, progress_line() as progress:
+
+        def is_cancelled() -> bool:
+            return is_interrupted() or time.monotonic() >= ends
+
+        found: Referred | list[_Made] | Drafted
+        try:
+            if reference is not None:
+                found = of_reference(reference, inputs, asked, progress, is_cancelled, given)
+            elif readings := _readings(description):
+                found = _checked(readings, asked, progress, is_cancelled)
+            else:
+                found = _by_model(description, spec, given, asked, progress, is_cancelled)
+        except CancelledError:
+            found = Drafted(Draft("", "", False, f"There is no kernel after {given:g} seconds.", ()))
+        if is_interrupted():
             raise KeyboardInterrupt
-    if made:
+    if isinstance(found, Referred):
+        return _referred(found, output)
+    if not isinstance(found, Drafted):
         if output == "json":
-            click.echo(json.dumps(shown_in(_readings_json(made)), indent=2))
+            click.echo(json.dumps(shown_in(_readings_json(found)), indent=2))
         else:
-            _print_reading(made[0])
-        return 0 if made[0].is_right else 1
-    assert written is not None
-    draft, report = written.draft, written.report
-    said = (*draft.assumptions, *(["Whether it keeps to its limits is not known."] if asked.has_limits else []))
+            _print_reading(found[0])
+        return found[0].exit_status
+    assumptions = (
+        *found.draft.assumptions,
+        *(["Whether it keeps to its limits is not known."] if asked.has_limits else []),
+    )
     if output == "json":
-        click.echo(json.dumps(shown_in(_to_json(written, said)), indent=2))
+        click.echo(json.dumps(shown_in(_to_json(found, assumptions)), indent=2))
     else:
-        _print(draft, report, (*said, *written.verdicts))
-    return 0 if written.runs else 1
+        _print(found, assumptions)
+    return 0 if found.runs else 1
 
 
 def _referred(found: Referred, output: str) -> int:
@@ -117,7 +148,7 @@ def _referred(found: Referred, output: str) -> int:
         click.echo(json.dumps(shown_in(found.to_json()), indent=2))
     else:
         found.say()
-    return 1 if found.broken else 0
+    return found.exit_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +169,12 @@ class _Made:
         report = self.written.report
         return report is not None and report.status in PASSED and not self.broken
 
+    @property
+    def exit_status(self) -> int:
+        report = self.written.report
+        is_judged = report is not None and report.status is not Status.NOT_RUN
+        return 0 if self.is_right else 1 if is_judged else COULD_NOT_RUN
+
 
 def _readings(description: str) -> list[Reading]:
     formula = said_in(description.splitlines())
@@ -149,7 +186,8 @@ def _readings(description: str) -> list[Reading]:
 
 
 def _checked(readings: Sequence[Reading], asked: Beside, progress: Progress, is_cancelled: IsCancelled) -> list[_Made]:
-    """The kernels of the readings that have the sizes that are named, those that are right first."""
+    """The kernels of the readings that have the sizes that are named, those that are right first: as many as were
+    checked whole before it was cancelled. Raises CancelledError where it was none."""
     made: list[_Made] = []
     named = {each.partition("=")[0] for each in asked.shapes}
     for reading in [each for each in readings if named <= {*each.formula.sizes}] or readings[:1]:
@@ -164,7 +202,11 @@ def _checked(readings: Sequence[Reading], asked: Beside, progress: Progress, is_
         limits: tuple[Limit, ...] = ()
         if asked.is_limited:
             limits = asked.judged([(written, sizes)], held_by(written, sizes), is_cancelled, sizes)
+        if is_cancelled():
+            break
         made.append(_Made(reading, written, limits))
+    if not made and is_cancelled():
+        raise CancelledError
     return sorted(made, key=lambda each: not each.is_right)
 
 
@@ -175,8 +217,9 @@ def _by_model(
     asked: Beside,
     progress: Progress,
     is_cancelled: IsCancelled,
-) -> tuple[list[_Made], Drafted | None]:
-    """The kernels of what the model reads, or where it reads nothing its draft."""
+) -> list[_Made] | Drafted:
+    """The kernels of what the model reads, or where it reads nothing its draft. Raises CancelledError."""
+    start = time.monotonic()
     engine = open_engine(spec, progress)
     if isinstance(engine, Missing):
         raise CannotRun(str(engine))
@@ -185,17 +228,21 @@ def _by_model(
         with engine:
             readings = by_model(engine, " ".join(description.split()), "", is_cancelled, seconds / 2, REPAIR_ROUNDS)
             if readings and (made := _checked(readings, asked, progress, is_cancelled)):
-                return made, None
+                return made
             progress(f"{engine.model.name} is writing", None)
-            return [], drafted(engine, description, asked.arch, seconds / 2, progress, is_cancelled)
+            left = DRAFTING_SHARE * (start + seconds - time.monotonic())
+            return drafted(engine, description, asked.arch, left, progress, is_cancelled)
     except EngineError as error:
         raise CannotRun(str(error)) from None
 
 
 def _print_reading(found: _Made) -> None:
-    """The kernel alone on stdout, below what was meant."""
+    """The kernel alone on stdout, below what was meant, if it computes that."""
     reading, made = found.reading, found.written
-    click.echo(f"{read_as(reading)}\n{made.text}", nl=False)
+    if made.report is not None and made.report.status in PASSED:
+        click.echo(f"{read_as(reading)}\n{made.text}", nl=False)
+    else:
+        say_error(f"There is no kernel that may be shown. What was read is {reading.formula.text}")
     if reading.votes:
         say_note(f"The model read the words so in {reading.votes} answers: check the line above the kernel.")
     if made.report is not None:
@@ -235,18 +282,17 @@ def _readings_json(made: Sequence[_Made]) -> dict[str, object]:
     }
 
 
-def _print(draft: Draft, report: Report | None, said: Sequence[str]) -> None:
+def _print(written: Drafted, assumptions: Sequence[str]) -> None:
     """The draft alone on stdout, so that it can be redirected to a file; what is to be said of it on stderr."""
-    if report is None:
-        say_error(f"{draft.reason} Say it in other words, or as a formula such as y[i] = 2 * x[i].")
-        say_note("the model's own words:")
-        for line in draft.raw.splitlines():
-            click.echo(f"  {printable(line)}", err=True)
-        return
-    click.echo(draft.code)
-    click.echo(report_text(report.to_json()), err=True)
-    for each in said:
-        say_note(each)
+    if written.runs:
+        click.echo(written.draft.code)
+    if written.report is not None:
+        click.echo(report_text(written.report.to_json()), err=True)
+    if not written.runs:
+        say_error(f"{written.draft.reason} Say it in other words, or as a formula such as y[i] = 2 * x[i].")
+    verdicts = [each for each in dict.fromkeys(written.verdicts) if each != written.draft.reason]
+    for each in (*(assumptions if written.runs else ()), *verdicts):
+        say_note(printable(each))
 
 
 def _to_json(written: Drafted, said: Sequence[str]) -> dict[str, object]:

@@ -9,12 +9,13 @@ import click
 
 from warpwright.cli.generate_asked import Beside
 from warpwright.cli.report_text import report_text
-from warpwright.cli.terminal import CannotRun, say_error, say_note
-from warpwright.progress import IsCancelled, Progress
+from warpwright.cli.terminal import COULD_NOT_RUN, CannotRun, say_error, say_note
+from warpwright.formulas.lexer import FormulaError
+from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.edits import unified_diff
 from warpwright.verify.formulas import FormulaNotWrittenError
 from warpwright.verify.limits import Limit
-from warpwright.verify.report import PASSED, Report
+from warpwright.verify.report import PASSED, Report, Status
 from warpwright.verify.torch_export import NotExportedError, plan_of
 from warpwright.verify.torch_parts import Part, held_by_parts, written_parts
 from warpwright.writer.names import function_name
@@ -40,6 +41,12 @@ class Referred:
         """Why nothing is offered, "" where it is right and keeps to its limits."""
         wrong = [f"{each.kernel}: {each.reason}" for each in self.reports if each.status not in PASSED]
         return "; ".join([*wrong, *(each.text for each in self.limits if not each.holds)])
+
+    @property
+    def exit_status(self) -> int:
+        if any(each.status is Status.NOT_RUN for each in self.reports):
+            return COULD_NOT_RUN
+        return 1 if self.broken else 0
 
     @property
     def text(self) -> str:
@@ -89,8 +96,9 @@ class Referred:
         }
 
     def say(self) -> None:
-        """The file alone on stdout; on stderr what is to be said of it."""
-        click.echo(self.text, nl=False)
+        """The file alone on stdout, if all of it is right; on stderr what is to be said of it."""
+        if all(each.status in PASSED for each in self.reports):
+            click.echo(self.text, nl=False)
         for each in self.reports:
             said = f"{each.kernel}: {each.badge()}" if len(self.parts) > 1 else report_text(each.to_json(), whole=False)
             click.echo(said, err=True)
@@ -103,17 +111,25 @@ class Referred:
 
 
 def of_reference(
-    reference: str, inputs: tuple[str, ...], asked: Beside, progress: Progress, is_cancelled: IsCancelled
+    reference: str,
+    inputs: tuple[str, ...],
+    asked: Beside,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+    seconds: float,
 ) -> Referred:
-    """The kernels of a function of PyTorch. Raises CannotRun."""
+    """The kernels of a function of PyTorch, which may take so many seconds to export. Raises CannotRun and
+    CancelledError."""
     file, _, name = reference.replace("::", ":").rpartition(":")
-    if not file or not Path(file).is_file():
+    if not file or not name:
         raise CannotRun(f"--reference takes a file and a function in it, as in model.py:step, not {reference!r}")
+    if not Path(file).is_file():
+        raise CannotRun(f"--reference takes a file and a function in it, as in model.py:step; {file} is not a file.")
     if asked.shapes or asked.limits.sizes:
         raise CannotRun("The sizes of a --reference are those of its inputs: --input f32[64,128], or get_inputs().")
     progress(f"Exporting {name}", None)
     try:
-        plan = plan_of(Path(file), name, inputs=inputs)
+        plan = plan_of(Path(file), name, inputs=inputs, timeout=seconds)
     except NotExportedError as error:
         raise CannotRun(str(error)) from None
     if plan.calls or not plan.formulas:
@@ -123,9 +139,13 @@ def of_reference(
         parts = written_parts(plan, function_name(name), asked.arch, progress, is_cancelled)
     except FormulaNotWrittenError as error:
         raise CannotRun(str(error)) from None
+    except FormulaError as error:
+        raise CannotRun(f"{name} has no kernel: {error.reason}") from None
     if is_cancelled():
-        raise KeyboardInterrupt
+        raise CancelledError
     progress(f"Compiling for {asked.arch}", None)
     sized = [(each.written, each.sizes) for each in parts]
     limits = asked.judged(sized, held_by_parts(plan, parts), is_cancelled, {})
+    if is_cancelled():
+        raise CancelledError
     return Referred(function_name(name), tuple(parts), limits)

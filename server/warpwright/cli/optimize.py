@@ -18,7 +18,7 @@ from warpwright.cli.inputs import (
     program_option,
     read_program,
 )
-from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
+from warpwright.cli.terminal import CannotRun, NumberRange, progress_line, say_note, say_warning, stop_on_ctrl_c
 from warpwright.progress import CancelledError
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
@@ -51,7 +51,7 @@ from warpwright.verify import harness
 @model_option
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=1),
+    type=NumberRange(min=1),
     help="How long the search may take. [default: the project's setting, else 300]",
 )
 @program_option

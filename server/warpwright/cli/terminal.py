@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
@@ -19,6 +20,16 @@ from warpwright.progress import IsCancelled, Progress
 COULD_NOT_RUN = 2  # the exit status where the input, the machine or the usage is to blame
 
 QUIET_SECONDS = 1.0
+
+
+class NumberRange(click.FloatRange):
+    """As click's, without NaN, which is neither below nor above a bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return found
 
 
 class CannotRun(click.ClickException):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import click
 
-from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
+from warpwright.cli.terminal import CannotRun, NumberRange, progress_line, stop_on_ctrl_c
 from warpwright.editor.torch_check_page import torch_check_html
 from warpwright.syntax.encoding import shown_in
 from warpwright.verify.torch_check import CHECK_SECONDS, CHECKS, Asked, NotCheckedError, TorchCheck, torch_check
@@ -50,7 +50,7 @@ from warpwright.verify.torch_check_words import HEAD, explained, headline, markd
 @click.option("--skip", metavar="CHECK", multiple=True, type=click.Choice(CHECKS), help="Leave this check out.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(1, 3600),
+    type=NumberRange(1, 3600),
     default=CHECK_SECONDS,
     show_default=True,
     help="Timeout of each check, in seconds.",

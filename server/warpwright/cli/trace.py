@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, stop_on_ctrl_c
+from warpwright.cli.terminal import CannotRun, NumberRange, print_or_write, progress_line, stop_on_ctrl_c
 from warpwright.missing import Missing
 from warpwright.syntax.encoding import shown_in
 from warpwright.timeline.kept import keep
@@ -34,14 +34,14 @@ from warpwright.toolchain.find import find_toolchain, wheel_directories
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(0.1, 600),
+    type=NumberRange(0.1, 600),
     default=20.0,
     show_default=True,
     help="Record for so long; a script that goes on is ended.",
 )
 @click.option(
     "--skip",
-    type=click.FloatRange(0, 3600),
+    type=NumberRange(0, 3600),
     default=0.0,
     show_default=True,
     help="Let the script run for so many seconds before recording begins.",

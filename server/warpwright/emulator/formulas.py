@@ -34,7 +34,7 @@ from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compilation import CompiledPtx
+from warpwright.toolchain.compilation import CompiledPtx, Ending
 from warpwright.toolchain.compile import compile_hastily, compile_ptx, compile_rough_ptx
 from warpwright.toolchain.names import instance_of
 from warpwright.writer.code import Code, taken
@@ -44,6 +44,8 @@ from warpwright.writer.code import Path as Way
 HARMLESS = (FaultKind.UNUSED_RESULT, FaultKind.UNINITIALISED_READ)
 """What a result does not depend on, or shows in it: what was never written is no number that a formula gives."""
 FILE = "formula.cu"
+REJECTED = "PTX"
+"""What is missing of a text that nvcc takes for no program."""
 """The name that what is compiled has in messages."""
 COUNTED_THREADS = 1024
 """Of a launch whose work is counted: a few blocks, all alike but for those at the end."""
@@ -106,7 +108,11 @@ def refused(text: str, arch: str, is_cancelled: IsCancelled = never_cancelled) -
 
 
 def _read(made: CompiledPtx) -> Compiled | Missing:
-    return read_kernels(made) if made.ok else Missing("PTX", f"The kernels have no PTX: {made.reason}", "")
+    if made.ok:
+        return read_kernels(made)
+    # An error at no line is of the machine or of what nvcc was asked for, such as an architecture that it has not.
+    is_rejected = made.ending is Ending.ERRORS and any(each.line for each in made.messages if each.severity == "error")
+    return Missing(REJECTED if is_rejected else "nvcc", f"The kernels have no PTX: {made.reason}", "")
 
 
 def read_kernels(made: CompiledPtx) -> Compiled:

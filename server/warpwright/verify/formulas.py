@@ -196,9 +196,10 @@ def compared_at(
 ) -> Report:
     """The report on what was compiled, run in the emulator at some shapes."""
     from warpwright.emulator.formula_check import TOO_LONG, tried
+    from warpwright.emulator.formulas import REJECTED
 
     if isinstance(made, Missing):
-        is_rejected = made.what == "PTX"
+        is_rejected = made.what == REJECTED
         status = Status.DOES_NOT_COMPILE if is_rejected else Status.NOT_RUN
         return _report(code, status, (Level.PARSED,), made.reason, not_run_because="" if is_rejected else made.reason)
     levels: tuple[Level, ...] = (Level.PARSED, Level.COMPILED)
