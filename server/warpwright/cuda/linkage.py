@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.cuda.walks import nodes_below
+from warpwright.syntax.nodes import ancestors
 from warpwright.syntax.source import HEADERS, Source
 
 
@@ -56,7 +57,7 @@ def declarations_of(source: Source, name: str) -> list[Node]:
 def _declared(source: Source, kind: str) -> Mapping[str, list[Node]]:
     """What a file declares, of one type of node, by the name of the function: every kernel of the file asks."""
     found: dict[str, list[Node]] = {}
-    for each in descendants(source.root, kind):
+    for each in nodes_below(source, source.root, kind):
         for name in dict.fromkeys(_declared_names(source, each)):
             found.setdefault(name, []).append(each)
     return found

@@ -15,6 +15,7 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from warpwright.cuda.functions import called_name, function_name
+from warpwright.cuda.walks import nodes_below, nodes_in
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import declared_name, descendants, parameters_of, uncast, uncommented
 from warpwright.syntax.source import Source
@@ -61,7 +62,7 @@ def owner_classes(source: Source) -> Mapping[str, OwnerClass]:
     found: dict[str, OwnerClass] = {}
     if b"Malloc" not in source.code:
         return found
-    for node in descendants(source.root, *_CLASSES):
+    for node in nodes_below(source, source.root, *_CLASSES):
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         made = _class(source, node, body, source.node_code(name)) if name is not None and body is not None else None
         if made is not None:
@@ -72,7 +73,7 @@ def owner_classes(source: Source) -> Mapping[str, OwnerClass]:
 def owners_in(source: Source, function: Node) -> Iterator[Owner]:
     """The owning objects that a function declares."""
     kinds = owner_classes(source)
-    for declaration in descendants(function, "declaration") if kinds else ():
+    for declaration in nodes_in(function, "declaration") if kinds else ():
         typed = declaration.child_by_field_name("type")
         kind = kinds.get(_class_name(source, typed))
         if kind is None or typed is None:
@@ -106,7 +107,7 @@ def _may_be_object(source: Source, function: Node, given: Node, kind: OwnerClass
     if given.type == "call_expression" or next(descendants(given, "abstract_function_declarator"), None) is not None:
         return _SIZE.fullmatch(called_name(given, source)) is None
     name = source.node_code(given)
-    for each in descendants(function, "declaration", "parameter_declaration"):
+    for each in nodes_in(function, "declaration", "parameter_declaration"):
         text = _class_name(source, each.child_by_field_name("type"))
         for declarator in each.children_by_field_name("declarator") if text in (kind.name, "auto") else ():
             value = declarator.child_by_field_name("value")

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from warpwright.cuda.walks import nodes_in
 from warpwright.facts.unit import Unit
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, is_called, launch_configuration, parameters_of, uncommented, with_casts
@@ -85,7 +86,7 @@ def _is_member(use: Node) -> bool:
 def _uses(source: Source, function: Node) -> Mapping[str, Sequence[Node]]:
     """Where each name stands in a function, and each member of one, as in `p.x`."""
     uses: dict[str, list[Node]] = {}
-    for use in descendants(function, "identifier", "field_expression"):
+    for use in nodes_in(function, "identifier", "field_expression"):
         uses.setdefault(source.node_code(use), []).append(use)
     return uses
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from warpwright.cuda.walks import nodes_in
 from warpwright.facts.constants import substitute
 from warpwright.facts.launch_calls import arguments_behind
 from warpwright.facts.preprocessor import Macro
@@ -55,10 +56,10 @@ def read_definitions(source: Source, function: Node) -> dict[str, list[Definitio
         name = re.sub(r"\s+", "", source.node_code(target))
         found.setdefault(name, []).append(Definition(at.start_byte, value, kind, tuple(_sides(at, function))))
 
-    for call in descendants(function, "call_expression"):
+    for call in nodes_in(function, "call_expression"):
         for written in _handed_out(source, call):
             add(written, written, None, "written")
-    for node in descendants(function, "init_declarator", "assignment_expression", "declaration"):
+    for node in nodes_in(function, "init_declarator", "assignment_expression", "declaration"):
         if node.type == "declaration":
             for declarator in node.children_by_field_name("declarator"):
                 if declarator.type == "identifier":
@@ -76,12 +77,12 @@ def read_definitions(source: Source, function: Node) -> dict[str, list[Definitio
             target = next((c for c in target.named_children if c.type.endswith(("declarator", "identifier"))), None)
         if target is not None and target.type in ("identifier", "field_expression", "subscript_expression"):
             add(target, node, value, "construct" if value is not None and value.type == "argument_list" else op)
-    for step in descendants(function, "update_expression"):  # that of a `for` is the loop's own
+    for step in nodes_in(function, "update_expression"):  # that of a `for` is the loop's own
         target, around = step.child_by_field_name("argument"), step.parent
         in_head = around is not None and around.type == "for_statement" and around.child_by_field_name("update") == step
         if target is not None and target.type in ("identifier", "field_expression") and not in_head:
             add(target, step, None, "written")
-    for item in descendants(function, "enumerator"):
+    for item in nodes_in(function, "enumerator"):
         label, value = item.child_by_field_name("name"), item.child_by_field_name("value")
         if label is not None and value is not None:
             add(label, item, value, "=")

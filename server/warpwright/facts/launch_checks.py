@@ -11,6 +11,7 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
+from warpwright.cuda.walks import every_call, nodes_in
 from warpwright.facts.unit import Unit
 from warpwright.syntax.nodes import LOOPS, descendants, enclosing, launch_configuration, parent_of
 from warpwright.syntax.source import Source
@@ -73,7 +74,10 @@ class LaunchChecks:
         function = enclosing(call, "function_definition")
         scope = function if function is not None else source.root
         if scope.id not in self.last:
-            reads = (c for c in descendants(scope, "call_expression") if _reads_launch_error(self.unit, source, c))
+            calls = (
+                nodes_in(scope, "call_expression") if function is not None else descendants(scope, "call_expression")
+            )
+            reads = (c for c in calls if _reads_launch_error(self.unit, source, c))
             self.last[scope.id] = max((c.start_byte for c in reads), default=-1)
         if self.last[scope.id] >= call.end_byte:
             return True
@@ -91,7 +95,7 @@ class LaunchChecks:
         if self.calls is None:
             self.calls = {}
             for source in self.unit.sources.values():
-                for call in descendants(source.closed_root, "call_expression"):
+                for call in every_call(source):
                     function = call.child_by_field_name("function")
                     named = _CALLED.search(source.node_code(function)) if function is not None else None
                     if named is not None:
@@ -123,7 +127,7 @@ def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:
 def ends_of_branches(_source: Source, function: Node) -> dict[int, Node]:
     """The `switch`, or the `if` with its `else`, that launches in several of its branches, by the start of each launch
     of which every way leads to its end: one check there reads the error of whichever launch was made."""
-    calls = [call for call in descendants(function, "call_expression") if launch_configuration(call) is not None]
+    calls = [call for call in nodes_in(function, "call_expression") if launch_configuration(call) is not None]
     starts = [call.start_byte for call in calls]
     found = {call.start_byte: ends for call in calls if (ends := _branches(call, starts)) is not None}
     many = Counter(ends.start_byte for ends in found.values())

@@ -20,6 +20,7 @@ from warpwright.cuda.declared import declared
 from warpwright.cuda.functions import function_name
 from warpwright.cuda.launch_api import addressed, configured
 from warpwright.cuda.owners import Owner, owners_in
+from warpwright.cuda.walks import every_call, nodes_in
 from warpwright.facts import ir
 from warpwright.facts.allocations import allocation_of, is_kept, is_unfilled, member_allocations
 from warpwright.facts.constants import fold
@@ -660,7 +661,7 @@ class HostReader:
     def _add_sized(lowerer: Lowerer, scope: HostScope, node: Node) -> None:
         """Tell the reader the types of the function's variables in `sizeof *x`."""
         names = {scope.source.node_code(name) for name in descendants(node, "identifier")}
-        for declaration in descendants(scope.function, "declaration") if names and scope.function is not None else ():
+        for declaration in nodes_in(scope.function, "declaration") if names and scope.function is not None else ():
             base = lowerer.type_of(declaration.child_by_field_name("type"))
             for declarator in declaration.children_by_field_name("declarator"):
                 is_set = declarator.type == "init_declarator"
@@ -705,9 +706,7 @@ class HostReader:
     @staticmethod
     def _add_local_types(lowerer: Lowerer, scope: HostScope, before: int) -> None:
         """Take the names that a host function gives to types before a place into the reader's scope."""
-        aliases = (
-            descendants(scope.function, "alias_declaration", "type_definition") if scope.function is not None else ()
-        )
+        aliases = nodes_in(scope.function, "alias_declaration", "type_definition") if scope.function is not None else ()
         for alias in aliases:
             if alias.end_byte <= before:
                 lowerer.statement(alias)
@@ -906,7 +905,7 @@ class HostReader:
         if self.calls is None:
             self.calls = {}
             for source in self.unit.sources.values():
-                for call in descendants(source.closed_root, "call_expression"):
+                for call in every_call(source):
                     function = call.child_by_field_name("function")
                     if function is not None:
                         text = unqualified(source.node_code(function))
@@ -1020,7 +1019,7 @@ class HostReader:
 
     def _inline(self, function: Node, source: Source, values: list[HostValue]) -> HostValue:
         """A helper whose body is one return, such as ceil_div."""
-        returns = list(descendants(function, "return_statement"))
+        returns = list(nodes_in(function, "return_statement"))
         if len(returns) != 1 or not returns[0].named_children:
             return self._outside()
         expression = Lowerer(self.unit, source).expression(uncommented(returns[0])[0])

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from warpwright.cuda.walks import nodes_in
 from warpwright.facts.allocations import takes_values
 from warpwright.facts.host_scopes import HostScope, written_names
 from warpwright.facts.types import BUILTIN_TYPES, builtin_type
@@ -63,17 +64,17 @@ def _changed(unit: Unit, scope: HostScope) -> set[str]:
     nodes = [name for name in given if not (unit.supposes and source.node_code(name) == sole_size(scope)[1])]
     nodes += _around(function)
     seen = 0  # up to here: an expression inside of another is a part of it
-    for node in descendants(function, "update_expression", "assignment_expression", "pointer_expression"):
+    for node in nodes_in(function, "update_expression", "assignment_expression", "pointer_expression"):
         operator = node.child_by_field_name("operator")
         is_plain = node.type == "assignment_expression" and operator is not None and operator.type == "="
         if not is_plain and node.start_byte >= seen:
             nodes += written_names(node)
             seen = node.end_byte
-    for declared in descendants(function, "init_declarator"):
+    for declared in nodes_in(function, "init_declarator"):
         declarator, value = (declared.child_by_field_name(f) for f in ("declarator", "value"))
         if declarator is not None and declarator.type == "reference_declarator" and value is not None:
             nodes += descendants(value, "identifier")
-    for call in descendants(function, "call_expression"):
+    for call in nodes_in(function, "call_expression"):
         given = uncommented(call.child_by_field_name("arguments"))
         if any(n.type == "identifier" for n in given) and not takes_values(unit, source, call):
             nodes += [n for n in given if n.type == "identifier"]
@@ -119,7 +120,7 @@ def _constants_of(source: Source, function: Node) -> set[str]:
     """The variables that a function declares `const` or `constexpr`, which nothing changes."""
     return {
         source.node_code(name)
-        for declaration in descendants(function, "declaration")
+        for declaration in nodes_in(function, "declaration")
         if any(c.type == "type_qualifier" and c.text in (b"const", b"constexpr") for c in declaration.children)
         for declared in declaration.children_by_field_name("declarator")
         if declared.type == "init_declarator"
@@ -138,7 +139,7 @@ _ENDS = re.compile(r"(?:std::)?(?:exit|_exit|quick_exit|abort|terminate)")
 def may_leave(unit: Unit, scope: HostScope, place: Node) -> bool:
     """Whether a host function may end before a place, by a test of what the text decides: `if (N % 256) return;`."""
     if scope.may_leave is None:
-        tests = descendants(scope.function, "if_statement") if scope.function is not None else iter(())
+        tests = nodes_in(scope.function, "if_statement") if scope.function is not None else iter(())
         scope.may_leave = min((test.end_byte for test in tests if _leaves(unit, scope, test)), default=None) or _NEVER
     return scope.may_leave <= place.start_byte
 

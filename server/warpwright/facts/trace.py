@@ -62,7 +62,7 @@ from warpwright.facts.warp_start import argument, warp_context
 from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.source import Span
 
-STEPS = 8_000
+STEPS = 5_000
 """Of all warps of one launch together."""
 WARP_STEPS = 5_000
 """Of one; with a sixth of it gone its loops run fewer iterations."""
@@ -361,7 +361,7 @@ def traced(
     left = STEPS
     blocks, unwritten, warps = _blocks(launch.grid), list[UnwrittenRead](), -(-threads // WARP)
     for number, place in enumerate(blocks):
-        cost, share = 0, left // 2 if number == 0 else left // (len(blocks) - number)
+        cost, share = 0, left * 4 // 5 if number == 0 else left // (len(blocks) - number)
         recorder.memory.begin_block(place)
         for warp in _warps(warps):
             if (cost and cost > share) or unit.steps.spent:

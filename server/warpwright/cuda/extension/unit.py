@@ -226,6 +226,7 @@ class Unit:
         return cpp | python
 
 
+@lru_cache(maxsize=MOST_SOURCES)
 def uses_torch(source: Source) -> bool:
     return _TORCH.search(source.data) is not None
 

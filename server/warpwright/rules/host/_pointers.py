@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from warpwright.cuda.walks import nodes_in
 from warpwright.facts.model import Kernel
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import (
@@ -30,6 +31,10 @@ _FREES = re.compile(r"(?:cuda|hip)Free(?:Async)?")
 _REGISTERS = re.compile(r"(?:cuda|hip)HostRegister")
 _MOVES = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)(?:Async)?")
 _ROWS = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)2D(?:Async)?")
+_READ = (
+    "call_expression", "declaration", "parameter_declaration", "assignment_expression", "update_expression",
+    "pointer_expression", "return_statement",
+)  # fmt: skip
 _MEMBER = re.compile(r"\w+\.\w+(?:\(\))?")
 _SYMBOLS = re.compile(r"(?:cuda|hip)MemcpyToSymbol(?:Async)?")
 
@@ -156,7 +161,7 @@ def pointers_of(kernel: Kernel) -> Iterator[tuple[HostFunction, str]]:
 @lru_cache(maxsize=64)
 def _read(source: Source, function: Node) -> HostFunction:
     read = HostFunction(source, function)
-    for node in walk(function):
+    for node in nodes_in(function, *_READ):
         if node.type == "call_expression":
             _read_call(read, node)
         elif node.type in ("declaration", "parameter_declaration"):

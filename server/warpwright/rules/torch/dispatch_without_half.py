@@ -63,6 +63,7 @@ from collections.abc import Iterator, Sequence
 from tree_sitter import Node
 
 from warpwright.cuda.extension.unit import Function, Unit
+from warpwright.cuda.walks import nodes_below
 from warpwright.rules.base import Cure, Finding, Severity
 from warpwright.rules.cures import cure
 from warpwright.rules.torch._tensors import Dispatch, dispatches
@@ -133,7 +134,7 @@ def _left_out_by(expansion: str) -> list[str]:
 
 
 def _switches(unit: Unit, function: Function) -> Iterator[Finding]:
-    for node in descendants(function.node, "switch_statement"):
+    for node in nodes_below(function.source, function.node, "switch_statement"):
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         on = re.fullmatch(
             r"\(\s*(\w+)\s*\.\s*(?:scalar_type|dtype)\(\)\s*\)", function.source.node_code(condition or node)
