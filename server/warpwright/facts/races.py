@@ -64,6 +64,12 @@ class Use:
     stored: Sequence[object] | None
     asked: bool
 
+    @property
+    def addresses(self) -> list[int]:
+        """Of the words that its lanes move, of smaller accesses their own."""
+        starts = [self.first + offset for offset in self.pattern.offsets if offset is not None]
+        return starts if self.size <= 4 else [at + word for at in starts for word in range(0, self.size, 4)]
+
     def units(self) -> Iterator[tuple[int, int]]:
         """Each lane with the addresses of the words that it moves, of a smaller access its own."""
         first = self.first
@@ -243,6 +249,8 @@ def _meeting(uses: Iterable[Use], meets: Callable[[Use, int, Use, int], bool]) -
                 at.append((use, lane))
     seen: set[tuple[int, int, bool]] = set()
     for use in uses:
+        if writers.keys().isdisjoint(use.addresses):
+            continue
         for lane, address in use.units():
             for write, writer in writers.get(address, ()):
                 in_warp = write.warp == use.warp and write.block == use.block

@@ -69,6 +69,8 @@ WARP_STEPS = 5_000
 MOST_ITERATIONS = (20, 5)
 """Of a loop that moves unevenly, and with these steps gone."""
 _CLUSTER = re.compile(r"\b__cluster_dims__\s*\(([^()]*)\)")
+_MULTIPLIER, _TAKEN = 0x9E3779B97F4A7C15, 32
+"""Fibonacci hashing: of the product with 2**64 over the golden ratio, the upper half of 64 bits."""
 _NUMBERS = ("int", "uint", "float", "bool")
 
 
@@ -369,7 +371,7 @@ def traced(
             position = Position(place, warp, 1.0, 1.0, False)
             context = replace(warp_context(shape, launch, position, 0), cluster=cluster)
             run = Tracer(unit, recorder, context, starts, functions)
-            run.limit, run.allowance = WARP_STEPS, 2 * WARP_STEPS
+            run.limit, run.allowance = WARP_STEPS, 2 * WARP_STEPS if number == 0 else WARP_STEPS // 2
             position.guards = run.guards
             recorder.begin_warp()
             ended, recorder.unsure = False, False
@@ -451,7 +453,7 @@ def _counted(node: ir.Loop) -> int | None:
 
 def _number(seed: int, kind: CType) -> Number:
     """A number that looks like chance, small enough to be an index."""
-    mixed = crc32(seed.to_bytes(16, "little", signed=True))
+    mixed = (seed * _MULTIPLIER >> _TAKEN) & 0xFFFFFFFF
     if kind.kind == "float":
         return 1.0 + (mixed & 0xFFFFF) / (1 << 20)
     return mixed & (1 if kind.kind == "bool" else 0xFF if kind.size == 1 else 0x3FF)
