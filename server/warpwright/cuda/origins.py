@@ -23,7 +23,7 @@ from warpwright.cuda.functions import function_name
 from warpwright.cuda.paths import LaunchPath, parameter_place
 from warpwright.cuda.walks import nodes_below
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
+from warpwright.syntax.nodes import enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 MOST_NAMES = 64
@@ -338,7 +338,7 @@ def _settings(source: Source) -> dict[str, list[_Setting]]:
     swapped = [each.span() for each in _SWAP.finditer(source.node_code(source.root))]
     start = source.root.start_byte
     kinds = ("init_declarator", "assignment_expression", "field_initializer", "function_declarator")
-    for node in descendants(source.root, *kinds):
+    for node in nodes_below(source, source.root, *kinds):
         children = node.named_children
         if node.type == "function_declarator" and (node.parent is None or node.parent.type != "declaration"):
             continue
