@@ -59,6 +59,12 @@ def test_a_cancel_the_time_and_enough_close_the_connection() -> None:
     [
         ({"status": 503}, "it answered 503"),
         ({"is_cut": True}, "its answer has no end"),
+        ({"raw": b"<html><body>Sign in</body></html>"}, "its answer has no end"),
+        ({"raw": b"a" * 10_000_000}, "its answer has no end"),
+        ({"raw": b"data: " + b"a" * 10_000_000 + b"\n\n"}, "Expecting value"),
+        ({"raw": b"data: " + b"[" * 500_000 + b"\n\n"}, "maximum recursion depth exceeded"),
+        ({"raw": b'data: {"usage": {"completion_tokens": 1e999}}\n\n'}, "cannot convert float infinity"),
+        ({"raw": b'data: {"choices": [7]}\n\n'}, "'int' object has no attribute"),
     ],
 )
 def test_what_goes_wrong_is_one_sentence(what: dict[str, object], said: str) -> None:
@@ -67,6 +73,14 @@ def test_what_goes_wrong_is_one_sentence(what: dict[str, object], said: str) -> 
         pytest.raises(EngineError, match=rf"^mine at 127.0.0.1:\d+ gave no answer: {said}.*\.$"),
     ):
         engine_of(f"{server.url}#mine").complete(CompletionRequest("x"))
+
+
+def test_a_server_that_lists_no_models_in_time_is_left() -> None:
+    with endpoint(lambda _: "some text", silent=3.0) as server:
+        engine, began = engine_of(server.url), time.monotonic()
+        assert engine.complete(CompletionRequest("x", seconds=0.3)).stop == "time"
+        assert engine.complete(CompletionRequest("x"), lambda: True).stop == "cancelled"
+        assert time.monotonic() - began < 2
 
 
 def test_nobody_listens() -> None:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 @dataclass
 class Endpoint:
     """`asked` are the bodies of the requests, `keys` what their header says; `left` is set once a client has gone
-    before the end of its answer."""
+    before the end of its answer. `raw` is sent in place of events, and the models are listed after `silent` seconds."""
 
     answer: Callable[[Json], str]
     port: int = 0
@@ -28,6 +28,8 @@ class Endpoint:
     status: int = 200
     pause: float = 0.0
     is_cut: bool = False
+    raw: bytes = b""
+    silent: float = 0.0
 
     @property
     def url(self) -> str:
@@ -44,7 +46,9 @@ def endpoint(answer: Callable[[Json], str], **what: Any) -> Iterator[Endpoint]:
             pass
 
         def do_GET(self) -> None:
-            self._whole(200, {"data": [{"id": "first"}, {"id": "second"}]})
+            time.sleep(here.silent)
+            with suppress(OSError):
+                self._whole(200, {"data": [{"id": "first"}, {"id": "second"}]})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -69,6 +73,9 @@ def endpoint(answer: Callable[[Json], str], **what: Any) -> Iterator[Endpoint]:
             self.send_header("Content-Type", "text/event-stream")
             self.end_headers()
             try:
+                if here.raw:
+                    self.wfile.write(here.raw)
+                    return
                 for at in range(0, len(text), 7):
                     time.sleep(here.pause)
                     self._event({"choices": [{"text": text[at : at + 7], "finish_reason": None}]})

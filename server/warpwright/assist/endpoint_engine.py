@@ -30,6 +30,17 @@ _LONGEST_TEXT = 1 << 16  # characters
 _STOPS = {"stop": "end", "length": "length"}
 _REFUSED = (400, 422)
 """What a server says that does not know a field."""
+_UNREADABLE = (
+    OSError,
+    HTTPException,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What comes of reading an answer that is not in the form: no HTTP, no JSON, nested too deep, a number too large."""
 
 
 @dataclass
@@ -69,7 +80,7 @@ class _Sample:
                 self._follow(reply)
                 if not self.stop:
                     self.error = "its answer has no end"
-        except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        except _UNREADABLE as error:
             if not self.stop:
                 self.error = str(error) or type(error).__name__
         finally:
@@ -94,6 +105,29 @@ class _Sample:
                 return
 
 
+@dataclass
+class _Listed:
+    """The model that a server names first, read in a thread of its own; `error` is why it cannot be reached."""
+
+    connection: HTTPConnection
+    name: str = ""
+    error: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def read(self, path: str, headers: dict[str, str]) -> None:
+        try:
+            self.connection.request("GET", path, headers=headers)
+            said = json.loads(self.connection.getresponse().read(_LONGEST_LINE))
+            self.name = str(said["data"][0]["id"])
+        except OSError as error:
+            self.error = str(error) or type(error).__name__
+        except _UNREADABLE:
+            pass
+        finally:
+            self.connection.close()
+            self.done.set()
+
+
 class EndpointEngine(Engine):
     """The samples of a request are asked for at once, by connections of their own."""
 
@@ -112,7 +146,8 @@ class EndpointEngine(Engine):
         is_enough: Callable[[str], bool] | None = None,
     ) -> Completion:
         deadline = time.monotonic() + request.seconds
-        self._name = self._name or self._first_model()
+        if not self._name and (stopped := self._find_name(deadline, is_cancelled)):
+            return Completion("", stopped)
         done = self._asked(request, deadline, is_cancelled, is_enough)
         if done is None:
             self._knows_grammars = False
@@ -184,19 +219,21 @@ class EndpointEngine(Engine):
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         return kind(parts.hostname or "", parts.port, timeout=CONNECT_SECONDS)
 
-    def _first_model(self) -> str:
-        """The model that a server names first, "" where it names none. Raises EngineError."""
-        connection = self._connection()
-        try:
-            connection.request("GET", f"{urlsplit(self.model.url).path}/models", headers=_headers())
-            said = json.loads(connection.getresponse().read(_LONGEST_LINE))
-            return str(said["data"][0]["id"])
-        except OSError as error:
-            raise EngineError(f"{self.model.host} cannot be reached ({error}): start the server.") from None
-        except (HTTPException, ValueError, KeyError, IndexError, TypeError):
-            return ""
-        finally:
-            connection.close()
+    def _find_name(self, deadline: float, is_cancelled: IsCancelled) -> str:
+        """Ask for the model that the server names first; it stays "" where it names none. Says what ended it before
+        there was an answer, "" where there is one. Raises EngineError."""
+        listed = _Listed(self._connection())
+        arguments = (f"{urlsplit(self.model.url).path}/models", _headers())
+        threading.Thread(target=listed.read, args=arguments, daemon=True).start()
+        while not listed.done.wait(POLL_SECONDS):
+            if is_cancelled():
+                return "cancelled"
+            if time.monotonic() > deadline:
+                return "time"
+        if listed.error:
+            raise EngineError(f"{self.model.host} cannot be reached ({listed.error}): start the server.")
+        self._name = listed.name
+        return ""
 
 
 def _events(reply: HTTPResponse) -> Iterator[dict[str, Any]]:
@@ -227,4 +264,10 @@ def _headers() -> dict[str, str]:
 
 
 def _first_line(data: bytes) -> str:
-    return (shown_bytes(data).strip().splitlines() or ["nothing"])[0][:200]
+    """As one line that a terminal shows and does not obey.
+
+    >>> _first_line(b"\\x1b[2Jno such\\nmodel")
+    '\ufffd[2Jno such'
+    """
+    line = (shown_bytes(data).strip().splitlines() or ["nothing"])[0][:200]
+    return "".join(each if each.isprintable() else "\ufffd" for each in line)
