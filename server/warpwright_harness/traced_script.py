@@ -95,7 +95,7 @@ def main() -> int:
     said: dict[str, Any] = {"error": "", "where": "", "time_up": False, "processors": os.cpu_count() or 0}
     sys.argv, sys.path[0] = sys.argv[4:], str(Path(script).absolute().parent)
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # so that asking for GPUs leaves fork possible
-    os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # the profiler's own lines are not the script's
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # the profiler's own lines are not the script's
     try:
         import torch
         from torch.profiler import ProfilerActivity, profile

@@ -43,6 +43,16 @@ def test_a_page_has_a_picture_and_escapes_the_programs_text(
     assert "<script>" not in said
 
 
+def test_an_option_behind_the_script_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "a.py"
+    script.write_text("import sys\nprint('--skip' in sys.argv)\n", encoding="utf-8")
+    run(["trace", "--python", str(tmp_path / "none"), str(script), "--seconds=5", "--skip", "1", "--epochs", "2"])
+    said = capsys.readouterr().err
+    assert f"note: --seconds after {script} is an argument of the script" in said
+    run(["trace", "--python", str(tmp_path / "none"), "--seconds=5", str(script), "--epochs", "2"])
+    assert "note:" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [[], ["--import", "none.json"], ["--import", "a", "b.py"], ["none.py"]])
 def test_what_cannot_be_done_is_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["trace", *arguments]) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ def test_a_crash_is_one_line_and_the_other_checks_go_on(tmp_path: Path) -> None:
         "eager": "ran", "float16": "crashed", "odd sizes": "fallback",
     }  # fmt: skip
     assert ran.json["kernels"] == ["checked::scale"]
+    assert "SIGSEGV" in next(each["said"] for each in ran.json["found"] if each["check"] == "float16")
 
 
 @pytest.mark.slow
@@ -140,6 +142,24 @@ def test_a_kernel_is_asserted_to_run(names: dict[str, Any]) -> None:
     assert assert_runs("checked::scale", lambda: names["scale"](*args)).shape == (16, 32)
     with pytest.raises(AssertionError, match="checked::scale did not run; what ran: aten::mul"):
         assert_runs("checked::scale", lambda: names["plain"](*args))
+    with pytest.raises(AssertionError, match="other::scale did not run; what ran: checked::scale"):
+        assert_runs("other::scale", lambda: names["scale"](*args))
+    with pytest.raises(RuntimeError, match="the call ends torch's profiler"):
+        assert_runs("checked::scale", lambda: assert_runs("checked::scale", lambda: names["scale"](*args)))
+
+
+def test_a_profile_function_stays_in_its_place() -> None:
+    events: list[str] = []
+
+    def saw(_frame: object, event: str, _function: object) -> None:
+        events.append(event)
+
+    sys.setprofile(saw)
+    try:
+        assert_runs("aten::add", lambda: torch.ones(3) + 1)
+        assert sys.getprofile() is saw
+    finally:
+        sys.setprofile(None)
 
 
 def test_arguments_in_other_sizes_agree_with_each_other() -> None:

@@ -90,6 +90,8 @@ def command(
     """
     if (script is None) == (imported is None):
         raise CannotRun("name a script to run, or a trace to read with --import: one of the two")
+    if script is not None and (behind := _own_options(Path(script), arguments)):
+        click.echo(f"note: {behind} after {script} is an argument of the script: for trace, write it before", err=True)
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         try:
             if imported is not None:
@@ -138,6 +140,17 @@ def command(
         shown = sys.stdout.isatty() or "COLUMNS" in os.environ
         print_or_write(trace_text(report, shutil.get_terminal_size().columns if shown else 100), file, styled=True)
     return 0
+
+
+def _own_options(script: Path, arguments: tuple[str, ...]) -> str:
+    """The options of this command among a script's arguments, those that its text names left out."""
+    own = {name for each in command.params if isinstance(each, click.Option) for name in each.opts}
+    given = dict.fromkeys(name for each in arguments if (name := each.partition("=")[0]) in own)
+    try:
+        text = script.read_bytes() if given else b""
+    except OSError:
+        return ""
+    return " and ".join(each for each in given if each.lstrip("-").encode() not in text)
 
 
 def cuda_toolkit() -> Toolkit:

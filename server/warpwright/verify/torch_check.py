@@ -7,6 +7,7 @@ in a fresh process.
 from __future__ import annotations
 
 import json
+import signal
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -103,7 +104,8 @@ def torch_check(asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> 
     step: Mapping[str, Any] | None = None
     left = asked
     while True:
-        progress(f"Calling {asked.operator} ({len(left.checks)} checks)", None)
+        more = f" in {len(left.checks)} more ways" if left.checks else ""
+        progress(f"Calling {asked.operator}{more}", None)
         events, finished = _run(left, is_cancelled)
         for event in events:
             if event["event"] == "refused":
@@ -141,6 +143,7 @@ def _run(asked: Asked, is_cancelled: IsCancelled) -> tuple[list[dict[str, Any]],
         command = [harness_python(), "-m", "warpwright_harness.torch_check", str(request), str(results)]
         policy = replace(kind.policy, limits={**kind.policy.limits, "CPU": int(8 * timeout)})
         environment = {**kind.environment, "TMPDIR": work, "HOME": work, "TORCH_SHOW_CPP_STACKTRACES": "0"}
+        environment["KINETO_LOG_LEVEL"] = "6"  # the profiler's own lines are not what the operator said
         try:
             finished = run_limited(
                 command,
@@ -176,9 +179,16 @@ def _ended(finished: Finished, seconds: float) -> tuple[str, str]:
     if finished.timed_out or finished.returncode == -14:
         return "hung", f"did not end in {seconds:g} seconds"
     if finished.returncode < 0:
-        return "crashed", f"ended the process by signal {-finished.returncode}"
+        return "crashed", f"ended the process by signal {-finished.returncode} ({_named(-finished.returncode)})"
     last = [line for line in finished.output.strip().splitlines() if line.strip()]
     return "crashed", f"ended the process with status {finished.returncode}{f': {last[-1][:160]}' if last else ''}"
+
+
+def _named(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "of no name"
 
 
 def _unanswered(at: str, finished: Finished, asked: Asked) -> str:

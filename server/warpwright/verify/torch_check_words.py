@@ -26,7 +26,8 @@ def headline(report: TorchCheck) -> str:
     number, kernels = len(report.faults), " or ".join(report.kernels[:3])
     tried = sum(each.status != "not-run" for each in report.found)
     if not number:
-        return f"{kernels} ran in every call of {report.operator} that gave a result ({tried} checks)."
+        checks = f"{tried} check{'s' if tried != 1 else ''}"
+        return f"{kernels} ran in every call of {report.operator} that gave a result ({checks})."
     return f"{report.operator}: {number} of {tried} checks found what no error tells."
 
 

@@ -14,6 +14,9 @@ from warpwright_harness.torch_check.subject import TOLERANCE, Answer, Subject, f
 from warpwright_harness.torch_check.variants import copied, tensors_of
 
 
+_NO_FSDP = f"torch {torch.__version__} has no fully_shard: 2.6 is the first with it"
+
+
 class _Learned(torch.nn.Module):  # type: ignore[misc] # torch is not typed here
     """The operator behind a parameter of ones by which the first argument of floating point is multiplied."""
 
@@ -35,7 +38,7 @@ def ddp(subject: Subject) -> Answer:
 
 
 def fsdp(subject: Subject) -> Answer:
-    return _wrapped(subject, _sharded, 1e-3)
+    return Answer("not-run", _NO_FSDP) if _lacks_fsdp() else _wrapped(subject, _sharded, 1e-3)
 
 
 def fsdp_bfloat16(subject: Subject) -> Answer:
@@ -46,7 +49,15 @@ def fsdp_bfloat16(subject: Subject) -> Answer:
 
         return _sharded(module, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
 
-    return _wrapped(subject, sharded, TOLERANCE[torch.bfloat16])
+    return Answer("not-run", _NO_FSDP) if _lacks_fsdp() else _wrapped(subject, sharded, TOLERANCE[torch.bfloat16])
+
+
+def _lacks_fsdp() -> bool:
+    if not dist.is_available():
+        return False  # which is said where the process group is made
+    from torch.distributed import fsdp as module
+
+    return not hasattr(module, "fully_shard")
 
 
 def _sharded(module: torch.nn.Module, **options: Any) -> torch.nn.Module:

@@ -121,6 +121,7 @@ def watch(call: Callable[[], Any], device: str, functions: bool = False) -> tupl
     on_gpu = device == "cuda"
     bound: Counter[str] = Counter()
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
+    before = sys.getprofile()
     with torch.profiler.profile(activities=activities) as profile:
         if functions:
             sys.setprofile(_counter(bound))
@@ -128,7 +129,7 @@ def watch(call: Callable[[], Any], device: str, functions: bool = False) -> tupl
             result = call()
         finally:
             if functions:
-                sys.setprofile(None)
+                sys.setprofile(before)
             if on_gpu:
                 torch.cuda.synchronize()
     return result, _seen(profile.events(), bound)
