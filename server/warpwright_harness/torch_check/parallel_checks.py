@@ -13,7 +13,6 @@ from warpwright_harness.torch_check.seen import watch
 from warpwright_harness.torch_check.subject import TOLERANCE, Answer, Subject, first_line, judged, quiet, result_of
 from warpwright_harness.torch_check.variants import copied, tensors_of
 
-
 _NO_FSDP = f"torch {torch.__version__} has no fully_shard: 2.6 is the first with it"
 
 
