@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.cuda.walks import nodes_in
+from warpwright.cuda.walks import nodes_below
 from warpwright.facts.model import Kernel
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import (
@@ -161,7 +161,7 @@ def pointers_of(kernel: Kernel) -> Iterator[tuple[HostFunction, str]]:
 @lru_cache(maxsize=64)
 def _read(source: Source, function: Node) -> HostFunction:
     read = HostFunction(source, function)
-    for node in nodes_in(function, *_READ):
+    for node in nodes_below(source, function, *_READ):
         if node.type == "call_expression":
             _read_call(read, node)
         elif node.type in ("declaration", "parameter_declaration"):
