@@ -135,6 +135,29 @@ def test_a_loop_in_which_nothing_changes_is_a_deadlock_and_not_waited_for(tmp_pa
     assert (FaultKind.DEADLOCK, 1) in [(fault.kind, fault.line) for fault in found.faults]
 
 
+PAST_ITS_OWN = """\
+__global__ void largest(const float* in, float* out, int n) {
+    float best[4] = {0, 0, 0, 0};
+    for (int j = 0; j < n; ++j) {
+        int k = 3;
+        for (; k >= 0 && best[k] < in[j]; --k) best[k + 1] = best[k];
+        best[k + 1] = in[j];
+    }
+    for (int k = 0; k < 4; ++k) out[4 * threadIdx.x + k] = best[k];
+}
+void run(const float* in, float* out) { largest<<<1, 32>>>(in, out, 50); }
+"""
+
+
+@pytest.mark.nvcc
+def test_an_access_outside_of_a_threads_own_array_comes_of_no_guess_about_others(tmp_path: Path) -> None:
+    """How many elements `in` has is guessed, as nothing allocates it."""
+    made = profiled(program(tmp_path, PAST_ITS_OWN))
+    assert isinstance(made, Profile), made
+    (fault,) = made.faults
+    assert (fault.kind, fault.array, fault.guessed) == (FaultKind.OUT_OF_BOUNDS, None, ())
+
+
 @pytest.mark.nvcc
 def test_a_run_may_take_so_long(tmp_path: Path) -> None:
     wanted = Wanted("spin", {"n": 32}, Assumptions(), seconds=3)

@@ -783,3 +783,58 @@ void run() { Owner owner(1000); fill<<<16, 64>>>(owner.view()); }"""
     )
     assert {a.name: a.extent for a in problem.arrays} == {"v.data": "1000"}
     assert problem.case({}).scalars["v.size"] == 1000
+
+
+MADE = """
+__global__ void twice(float* a, int n) { int i = blockIdx.x * 64 + threadIdx.x; if (i < n) a[i] *= 2.0f; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("helper", "call"),
+    [
+        (
+            "static float* on_device(const float* host, size_t count) { float* x; size_t all = count * sizeof(float);"
+            " cudaMalloc(&x, all); cudaMemcpy(x, host, all, cudaMemcpyHostToDevice); return x; }",
+            "on_device(host, n - 3)",
+        ),
+        (
+            "template <typename T> T* make(cudaStream_t s, int n) { T* x = nullptr;"
+            " cudaMallocAsync((void**)&x, n * sizeof(T), s); return x; }",
+            "make<float>(0, n - 3)",
+        ),
+        (
+            "float* rows_of(int rows, int width) { void* p; if (cudaMalloc(&p, 4 * rows * width)) exit(1);"
+            " return static_cast<float*>(p); }",
+            "rows_of(3, n / 3 - 1)",
+        ),
+    ],
+    ids=["copied", "of any type", "cast"],
+)
+def test_what_a_function_allocates_and_returns_is_as_large_as_it_is_asked_for(helper: str, call: str) -> None:
+    problem = found(
+        f"{MADE}{helper}\nvoid run(const float* host) {{\n    int n = 3000;\n    float* a = {call};\n"
+        "    twice<<<(n + 63) / 64, 64>>>(a, n);\n}",
+        "twice",
+    )
+    (array,) = problem.arrays
+    assert array.origin == "launch"
+    assert evaluate(array.extent, {"n": 3000}) == 2997
+
+
+def test_a_shape_of_the_profile_may_show_what_the_programs_own_sizes_do_wrong() -> None:
+    """The guards take the width for the height: only where the image is wider than high do threads leave it."""
+    problem = found(
+        """
+__global__ void grey(float* out, int width, int height) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < height && y < width) out[y * width + x] = 1.0f;
+}
+void run() {
+    const int width = 640, height = 360; float* out; cudaMalloc(&out, width * height * sizeof(float));
+    grey<<<dim3((width + 15) / 16, (width + 15) / 16), dim3(16, 16)>>>(out, width, height);
+}"""
+    )
+    assert problem.own_shape == {"width": 640, "height": 360}
+    assert problem.profile is not None
+    assert problem.profile["width"] > problem.profile["height"]

@@ -119,6 +119,9 @@ def _judged(
             fault: tuple(g for g in behind if fault.kind is not FaultKind.DEADLOCK or g.about is not About.VALUES)
             for fault, behind in guesses.items()
         }
+    inside = tuple(fault for fault in result.faults if fault.space in ("local", "shared"))
+    for fault in faults_of(program, replace(result, faults=inside), own):  # whatever the arrays are that it is handed
+        guesses[fault] = tuple(g for g in guesses.get(fault, ()) if g.about is not About.EXTENT)
     again: set[tuple[object, ...]] = set()
     shape = alike_shape(problem.symbols, problem.own_shape, problem.size)
     if shape is not None and any(each and all(g.about is About.SIZE for g in each) for each in guesses.values()):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
 from warpwright.cuda.walks import nodes_below
 from warpwright.facts.model import Program
-from warpwright.problems.expressions import Expression, ExpressionError, Value
+from warpwright.problems.deduced import template_parameters
+from warpwright.problems.expressions import Expression, ExpressionError, Value, names, substitute
 from warpwright.problems.host import MOST_CALLS, HostExpressions
 from warpwright.problems.sites import elements
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 _ALLOCATORS = {
@@ -99,18 +100,11 @@ class Allocations:
     def _allocated(self, only: Source | None, scope: Node | None, variable: str, bytes_each: int) -> Expression | None:
         sources = [only] if only is not None else self.program.sources.values()
         for source in sources:
-            for call in nodes_below(source, scope or source.root, "call_expression"):
-                function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-                if function is None or arguments is None:
-                    continue
-                place = _ALLOCATORS.get(unqualified(source.plain_text(function)).split("<")[0])
-                given = arguments.named_children
-                if place is None or len(given) <= place or pointer_name(source.plain_text(given[0])) != variable:
-                    continue
+            for call, size in _allocating(source, scope or source.root, variable):
                 reader = self._reader(source, enclosing(call, "function_definition"))
-                size = reader.resolve(given[place])
+                whole = reader.resolve(size)
                 self._keep(reader.defaults)
-                return elements(size, bytes_each)
+                return elements(whole, bytes_each)
         return None
 
     def _container(self, source: Source, function: Node, variable: str, bytes_each: int) -> Expression | None:
@@ -129,6 +123,8 @@ class Allocations:
             elif plain.type == "call_expression" and reader.text(plain).startswith(("malloc", "std::malloc")):
                 arguments = plain.child_by_field_name("arguments")
                 found = elements(reader.resolve(uncommented(arguments)[0]), bytes_each) if arguments else None
+            elif plain.type == "call_expression" and (made := self._given_back(reader, plain, bytes_each)) is not None:
+                found = made
             elif plain.type in ("parameter_list", "argument_list", "call_expression"):
                 found = reader.container_count(plain)
             else:
@@ -136,6 +132,33 @@ class Allocations:
             self._keep(reader.defaults)
             return found
         return None
+
+    def _given_back(self, reader: HostExpressions, call: Node, bytes_each: int) -> Expression | None:
+        """What a function of the program allocates and returns, as in `float *x = on_device(host, n)`, in the terms of
+        its caller; None for a call of another. Raises ExpressionError for a size that cannot be followed."""
+        called = call.child_by_field_name("function")
+        name = unqualified(reader.text(called)).split("<")[0] if called is not None else ""
+        defined = [
+            (source, definition)
+            for source in self.program.sources.values()
+            for definition in nodes_below(source, source.root, "function_definition")
+            if function_name(source, definition) == name
+        ]
+        if len(defined) != 1:
+            return None
+        source, definition = defined[0]
+        size = _size_of_returned(source, definition)
+        if size is None:
+            return None
+        text = source.plain_text(size)
+        for kind in template_parameters(source, definition):
+            text = re.sub(rf"\bsizeof\s*\(\s*{kind}\s*\)", str(bytes_each), text)
+        own = elements(self._reader(source, definition).resolve_text(text), bytes_each)
+        parameters = [_name_of(source, each) for each in parameters_of(definition)]
+        given = dict(zip(parameters, uncommented(call.child_by_field_name("arguments")), strict=False))
+        if unknown := sorted(names(own) - given.keys()):
+            raise ExpressionError(f"`{unknown[0]}` of `{reader.text(call)}` cannot be followed")
+        return substitute(own, {name: reader.resolve(given[name]) for name in names(own)})
 
     def _from_caller(
         self, source: Source, function: Node, variable: str, bytes_each: int, depth: int
@@ -179,3 +202,31 @@ class Allocations:
     def _keep(self, defaults: Mapping[str, Value]) -> None:
         for name, value in defaults.items():
             self.defaults.setdefault(name, value)
+
+
+def _allocating(source: Source, scope: Node, variable: str) -> Iterator[tuple[Node, Node]]:
+    """The calls that allocate what a pointer points to, with the size in bytes that each asks for."""
+    for call in nodes_below(source, scope, "call_expression"):
+        function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+        if function is None or arguments is None:
+            continue
+        place = _ALLOCATORS.get(unqualified(source.plain_text(function)).split("<")[0])
+        given = arguments.named_children
+        if place is not None and len(given) > place and pointer_name(source.plain_text(given[0])) == variable:
+            yield call, given[place]
+
+
+def _size_of_returned(source: Source, definition: Node) -> Node | None:
+    """The bytes of what a function allocates and returns in the end."""
+    returned = {
+        source.plain_text(value)
+        for statement in nodes_below(source, definition, "return_statement")
+        for value in uncommented(statement)
+    }
+    variable = pointer_name(returned.pop()) if len(returned) == 1 else ""
+    found = list(_allocating(source, definition, variable)) if variable else []
+    return found[0][1] if len(found) == 1 else None
+
+
+def _name_of(source: Source, parameter: Node) -> str:
+    return declared_name(source, parameter.child_by_field_name("declarator"))

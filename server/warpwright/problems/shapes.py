@@ -62,11 +62,12 @@ def profile_shape(
 ) -> Shape | None:
     """A shape that is run through quickly and shows all: several blocks, at most 64 K threads.
 
-    The user's own where that fits, whatever the arrays hold: what goes wrong there is the program's. Else the sizes
-    that the grid depends on are primes that differ, for several full blocks and a partial one, or powers of two where
-    the arrays do not hold what the kernel reaches at such primes, as those of a kernel without a guard do not
-    (`holds`); other sizes are the user's own, up to 64. `size` gives (threads of the grid, of a block, bytes of the
-    arrays), None where it cannot be launched. Where all are larger, the smallest.
+    The user's own where that fits. Else the sizes that the grid depends on are primes that differ, for several full
+    blocks and a partial one, or powers of two where the arrays do not hold what the kernel reaches at such primes, as
+    those of a kernel without a guard do not (`holds`); other sizes are the user's own, up to 64. Where the arrays do
+    not hold it at the user's own sizes either, that is no reason to try others: it is what the program does wrong.
+    `size` gives (threads of the grid, of a block, bytes of the arrays), None where it cannot be launched. Where all are
+    larger, the smallest.
 
     >>> blocks = lambda s: -(-s["n"] // 256)
     >>> profile_shape(["n", "m"], {"n": 1 << 20, "m": 900}, frozenset({"n"}), lambda s: (blocks(s) * 256, 256, s["n"]))
@@ -89,7 +90,9 @@ def profile_shape(
     if sizes_of and not fitting:
         return min(sizes_of, key=lambda one: one[1][0])[0]
     several = [shape for shape, threads, block in fitting if threads >= 4 * block] or [shape for shape, _, _ in fitting]
-    return next((shape for shape in several if shape == own or holds(shape)), several[0] if several else None)
+    if own and not holds(own):
+        return several[0] if several else None
+    return next(filter(holds, several), several[0] if several else None)
 
 
 def alike_shape(
@@ -97,18 +100,24 @@ def alike_shape(
 ) -> Shape | None:
     """Sizes small enough for a profile that divide as the program's own do: by powers of two up to 1,024 with the same
     remainder, and powers of two where those are, or where the program's are not known; sizes up to 256, which may be a
-    block's, stay as they are. None where none can be launched.
+    block's, stay as they are. None where none can be launched. Where it can be, none is larger than another that it is
+    smaller than in the program: a guard that takes one for the other shows there.
 
     >>> blocks = lambda s: -(-s["n"] // 256)
     >>> [alike_shape(["n"], {"n": n}, lambda s: (blocks(s) * 256, 256, s["n"])) for n in (1 << 20, 1000000)]
     [{'n': 32768}, {'n': 32320}]
+    >>> alike_shape(["w", "h"], {"w": 640, "h": 360}, lambda s: (s["w"] * s["w"], 256, s["w"] * s["h"]))
+    {'w': 128, 'h': 104}
     """
+    fitting: list[Shape] = []
     for power in range(15, 7 if own else 3, -1):
         shape = {symbol: _smaller(own[symbol] if own else 1 << power, 1 << power) for symbol in symbols}
         found = size(shape)
         if found is not None and found[0] <= PROFILE_THREADS and found[2] <= PROFILE_BYTES:
-            return shape
-    return None
+            if own is None or all(shape[a] <= shape[b] for a in symbols for b in symbols if own[a] < own[b]):
+                return shape
+            fitting.append(shape)
+    return next(iter(fitting), None)
 
 
 def _smaller(size: int, most: int) -> int:

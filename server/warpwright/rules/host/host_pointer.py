@@ -2,8 +2,9 @@
 
 ## Why is this bad?
 
-What `malloc`, `new`, `std::vector` and local arrays give is the host's memory. A kernel that uses it fails with an
-illegal address, except on systems that share all memory between host and device; there it is slow.
+What `malloc`, `new`, `std::vector`, `thrust::host_vector` and local arrays give is the host's memory. A kernel that
+uses it fails with an illegal address, except on systems that share all memory between host and device; there it is
+slow.
 
 ## Example
 
@@ -60,8 +61,9 @@ from warpwright.syntax.source import Source
 
 severity = Severity.WARNING
 
-_VECTOR = re.compile(r"(?:std::)?vector<[^,]*>")
+_VECTOR = re.compile(r"(?:std::)?vector<[^,]*>|(?:thrust::)?host_vector<[^,]*>")
 _OF_VECTOR = re.compile(r"(\w+)\.data\(\)|&(\w+)\[0\]|&(\w+)\.front\(\)")
+_CAST = re.compile(r"(?:thrust::)?raw_pointer_cast\((.*)\)")
 _ARRAY = re.compile(r"(?:std::)?array<.*>")
 _VARIABLE = re.compile(r"&(\w+)")
 _KEPT = re.compile(r"(\w+)\.get\(\)")
@@ -93,7 +95,7 @@ def _of_host(function: HostFunction, argument: Node) -> str:
     """What the argument is, in words; empty where it is not known to be the host's."""
     source = function.source
     text = "".join(source.node_code(argument).split())
-    of_vector = _OF_VECTOR.fullmatch(text)
+    of_vector = _OF_VECTOR.fullmatch(_CAST.sub(r"\1", text))
     if of_vector is not None:
         name = next(group for group in of_vector.groups() if group)
         kinds = ["".join(source.node_code(kind).split()) for kind, _ in function.declared.get(name, ())]
