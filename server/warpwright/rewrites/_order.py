@@ -191,7 +191,18 @@ def _parted(kernel: Kernel, race: Race, statement: Node, write: Node, other: Nod
             return None
         lines = [f"{kind} {name} = 0;", f"{condition}{name} = {value};", WAIT, stored]
     indent = source.line_indent(statement.start_byte)
-    return TextEdit(statement.start_byte, statement.end_byte, f"\n{indent}".join(lines))
+    block = statement.parent
+    if block is None or not _is_alone_in_its_line(source, statement, block):
+        return TextEdit(statement.start_byte, statement.end_byte, f"\n{indent}".join(lines))
+    deeper = f"\n{indent}" + ("\t" if "\t" in indent else "  ")
+    text = "".join(deeper + line for line in lines) + f"\n{indent}"
+    return TextEdit(block.start_byte + 1, block.end_byte - 1, text)
+
+
+def _is_alone_in_its_line(source: Source, statement: Node, block: Node) -> bool:
+    """Whether it is all that braces hold on one line: `if (t) { s[t] += s[t + 1]; }`."""
+    text = source.node_text(block)
+    return block.type == "compound_statement" and "\n" not in text and block.named_children == [statement]
 
 
 def _may_leave(statement: Node) -> bool:

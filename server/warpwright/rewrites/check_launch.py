@@ -49,8 +49,8 @@ The first of these that fits is used:
   `checkCudaErrors(...)`;
 - `C10_CUDA_KERNEL_LAUNCH_CHECK()` in an extension of PyTorch;
 - `return error;` in a function that returns `cudaError_t`;
-- a message and `exit`, as above, in a program: a file with `main`, or a function that no pointer is handed to; by a
-  macro `CHECK_LAUNCH()`, which is added, where the file has several launches to check;
+- a message and `exit`, as above, in a program: a file with `main`, or one whose launching functions get no pointers;
+  by a macro `CHECK_LAUNCH()`, which is added, where the file has several launches to check;
 - a message alone, with `cudaPeekAtLastError()`, which leaves the error for the caller.
 
 ## Assumes
@@ -186,7 +186,7 @@ def _style(label: str, source: Source, function: Node, statement: Node) -> tuple
         )
     std = std_prefix(source)
     message = f'\t{std}fprintf(stderr, "{label}: %s\\n", cudaGetErrorString({error}));'
-    if not _is_of_program(source, function):
+    if not _is_of_program(source):
         lines = [f"if (cudaError_t {error} = cudaPeekAtLastError())", message]
         return lines, message_headers(source, "cstdio"), "", "and prints it; the caller can still read it"
     headers = message_headers(source, "cstdio", "cstdlib")
@@ -206,10 +206,8 @@ def _has_several(source: Source) -> bool:
     if PurePath(source.path).suffix not in (".cu", ".cpp", ".cc", ".cxx"):
         return False
     found = 0
-    for function in descendants(source.root, "function_definition"):
+    for function in _launching(source):
         text = source.code_text(function.start_byte, function.end_byte)
-        if "<<<" not in text or _DEVICE.search(text.partition("{")[0]) or not _is_of_program(source, function):
-            continue
         read = max((each.end() for each in _READS_ERROR.finditer(text)), default=0)
         after = function.start_byte + len(encoded(text[:read]))
         for call in descendants(function, "call_expression"):
@@ -219,12 +217,20 @@ def _has_several(source: Source) -> bool:
     return found > 1
 
 
-def _is_of_program(source: Source, function: Node) -> bool:
-    """Whether a function may end the process: one of a file with `main`, or one that gets nothing from a caller that
-    it would have to give back."""
-    name, text = function_name(source, function), source.code_text(function.start_byte, function.end_byte)
-    handed = text.partition("{")[0].partition("(")[2]
-    return name == "main" or _MAIN.search(source.code_text()) is not None or not re.search(r"[*&\[]", handed)
+@lru_cache(maxsize=4)
+def _is_of_program(source: Source) -> bool:
+    """Whether a file's functions may end the process: it has `main`, or none of those that launch gets anything from a
+    caller that it would have to give back. A file has one manner."""
+    if _MAIN.search(source.code_text()) is not None:
+        return True
+    texts = (source.code_text(each.start_byte, each.end_byte) for each in _launching(source))
+    return not any(re.search(r"[*&\[]", text.partition("{")[0].partition("(")[2]) for text in texts)
+
+
+def _launching(source: Source) -> list[Node]:
+    """The host functions that launch a kernel."""
+    found = [each for each in descendants(source.root, "function_definition") if "<<<" in source.node_code(each)]
+    return [each for each in found if not _DEVICE.search(source.node_code(each).partition("{")[0])]
 
 
 def _insert(source: Source, statement: Node, lines: list[str]) -> list[TextEdit]:
@@ -252,14 +258,11 @@ def _block(lines: list[str], start: str, unit: str) -> str:
 
 
 def _end_with_comment(source: Source, statement: Node) -> int:
-    """Where the launch ends, with a comment that follows it on its line."""
+    """Where the launch ends, with a comment and blanks that follow it on its line."""
     end = statement.end_byte
     rest = source.text(end, _line_end(source, end))
-    return (
-        end + len(encoded(rest.rstrip()))
-        if re.fullmatch(r"\s*(//(?:.*[^\\\s])?\s*|/\*(?:(?!\*/).)*\*/\s*)", rest)
-        else end
-    )
+    is_all = re.fullmatch(r"\s*(//(?:.*[^\\\s])?\s*|/\*(?:(?!\*/).)*\*/\s*)?", rest.removesuffix("\r"))
+    return end + len(encoded(rest.removesuffix("\r"))) if is_all else end
 
 
 def _line_end(source: Source, offset: int) -> int:

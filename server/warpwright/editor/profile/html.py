@@ -131,7 +131,7 @@ def _tiles(view: View, memories: list[_Column], was: Counts | None) -> Iterator[
     total, kind = view.total, view.instruction_set.value.upper()
     before = was or total
     yield '<section class="tiles">'
-    executed = _and_was("executed by a warp", before.instructions, total.instructions)
+    executed = _and_was("executed by warps", before.instructions, total.instructions)
     yield _tile(f"{kind} instructions", f"{total.instructions:,}", executed)
     yield _tile("Threads per instruction", f"{total.threads_per_instruction:.1f}", "of 32 lanes")
     for column in memories:
@@ -179,8 +179,8 @@ def _faults(view: View) -> Iterator[str]:
 def _file(view: View, file: FileView, memories: list[_Column]) -> Iterator[str]:
     kind = view.instruction_set.value.upper()
     button = '<button type="button">Show the whole file</button>'
-    path = escape(file.path)
-    yield f'<section class="file" data-path="{path}"><div class="bar"><h2>{path}</h2>{button}</div>'
+    path, name = escape(file.path), escape(PurePath(file.path).name)
+    yield f'<section class="file" data-path="{path}"><div class="bar"><h2 title="{path}">{name}</h2>{button}</div>'
     yield '<div class="scrolled"><table class="kernel"><thead><tr>'
     yield '<th class="n" data-sort="line">Line</th><th class="source">Source</th>'
     yield f'<th data-sort="instructions">{kind} instructions</th><th data-sort="threads">Threads</th>'
