@@ -44,6 +44,8 @@ NOTHING = [
     "",
     "the kernel below is slow",
     "the softmax above is wrong",
+    "max of a over b",  # the article of nothing: an array
+    "relu of a over b",
     "softmax over rows",  # along them, or of each one
     "sum of the neighbours of x",
     "softmax of x without the maximum",

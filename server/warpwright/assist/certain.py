@@ -1,7 +1,8 @@
 """Whether what a model read is certain enough to be shown without the mark of a draft.
 
 Two grounds suffice: the model gives the whole answer most of its likelihood, or the comment holds an equation that says
-the same and the model finds it likely. Neither does where the words name a rank or a type that the formula has not.
+the same and the model finds it likely. Neither does where the words name a rank or a type that the formula has not, say
+"a over b", which divides or names what is gone through, or where an input is longer than a size that somebody named.
 How often it is right, `benchmarks/ghost_words.py` counts.
 """
 
@@ -15,6 +16,7 @@ from warpwright.assist.signature import parameters
 from warpwright.assist.wording_table import phrases
 from warpwright.assist.written_equation import is_written
 from warpwright.formulas.model import Formula
+from warpwright.formulas.tree import Name, Num
 
 LIKELY = 0.9
 """Of all that the model might answer, for one answer alone."""
@@ -40,9 +42,22 @@ def is_certain(found: Voted, request: FormulaRequest) -> bool:
     False
     """
     formula, comment = found.formula, request.comment
+    if _is_over(formula, comment) or (_is_longer(formula) and "[" not in comment):
+        return False
     if not parameters(request.given) and not (_has_its_rank(formula, comment) and _has_its_types(formula, comment)):
         return False
     return found.likelihood >= LIKELY or (found.likelihood >= LIKELY_AND_WRITTEN and is_written(formula, comment))
+
+
+def _is_over(formula: Formula, comment: str) -> bool:
+    """Whether one input stands "over" another in the words."""
+    names = {each.name for each in formula.inputs}
+    return any({one, other} <= names for one, other in re.findall(r"\b(\w+) over (\w+)\b", comment))
+
+
+def _is_longer(formula: Formula) -> bool:
+    """Whether an input has an extent that is computed, such as 2 * N: a launch with N elements reads past their end."""
+    return any(not isinstance(extent, Name | Num) for each in formula.inputs for extent in each.extents)
 
 
 def _has_its_rank(formula: Formula, comment: str) -> bool:

@@ -125,10 +125,39 @@ def _gives_way(phrase: Phrase, name: str, has_shape: bool, names: set[str]) -> b
     return has_shape or (name in names and phrase.what in ("noun", "empty", "row", "column", "into"))
 
 
+_NO_NOUN = frozenset(
+    [
+        "and",
+        "or",
+        "over",
+        "along",
+        "across",
+        "per",
+        "by",
+        "of",
+        "in",
+        "into",
+        "from",
+        "to",
+        "with",
+        "at",
+        "plus",
+        "minus",
+        "times",
+        "divided",
+        "then",
+        "where",
+        "is",
+        "are",
+    ]
+) | {"", "+", "-", "*", "/", ",", ";", "->", "=", "^"}
+"""What no article stands before, "" the end: an "a" there is an array."""
+
+
 def _is_name(name: str, words: Sequence[str], at: int, names: set[str]) -> bool:
     if name == "a" and "a" not in names:
         following = words[at + 1] if at + 1 < len(words) else ""
-        return following in ("", "and", "+", "plus", "minus", ",", "->")
+        return following in _NO_NOUN
     return name in names or len(name) == 1 or name in _USUAL or "_" in name or bool(_NUMBERED.fullmatch(name))
 
 
