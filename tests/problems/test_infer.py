@@ -794,6 +794,11 @@ __global__ void twice(float* a, int n) { int i = blockIdx.x * 64 + threadIdx.x; 
     ("helper", "call"),
     [
         (
+            "static float* on_device(const float* host, int count) { float* x; cudaMalloc(&x, count * sizeof(float));"
+            " copy(x, host); return x; }",
+            "on_device(host, n - 3)",
+        ),
+        (
             "static float* on_device(const float* host, size_t count) { float* x; size_t all = count * sizeof(float);"
             " cudaMalloc(&x, all); cudaMemcpy(x, host, all, cudaMemcpyHostToDevice); return x; }",
             "on_device(host, n - 3)",
@@ -809,7 +814,7 @@ __global__ void twice(float* a, int n) { int i = blockIdx.x * 64 + threadIdx.x; 
             "rows_of(3, n / 3 - 1)",
         ),
     ],
-    ids=["copied", "of any type", "cast"],
+    ids=["counted", "in bytes", "of any type", "cast"],
 )
 def test_what_a_function_allocates_and_returns_is_as_large_as_it_is_asked_for(helper: str, call: str) -> None:
     problem = found(

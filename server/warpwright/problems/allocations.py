@@ -150,10 +150,11 @@ class Allocations:
         size = _size_of_returned(source, definition)
         if size is None:
             return None
-        text = source.plain_text(size)
+        helper = self._reader(source, definition)
+        text = plain = source.plain_text(size)
         for kind in template_parameters(source, definition):
             text = re.sub(rf"\bsizeof\s*\(\s*{kind}\s*\)", str(bytes_each), text)
-        own = elements(self._reader(source, definition).resolve_text(text), bytes_each)
+        own = elements(helper.resolve(size) if text == plain else helper.resolve_text(text), bytes_each)
         parameters = [_name_of(source, each) for each in parameters_of(definition)]
         given = dict(zip(parameters, uncommented(call.child_by_field_name("arguments")), strict=False))
         if unknown := sorted(names(own) - given.keys()):
