@@ -125,32 +125,10 @@ def _gives_way(phrase: Phrase, name: str, has_shape: bool, names: set[str]) -> b
     return has_shape or (name in names and phrase.what in ("noun", "empty", "row", "column", "into"))
 
 
-_NO_NOUN = frozenset(
-    [
-        "and",
-        "or",
-        "over",
-        "along",
-        "across",
-        "per",
-        "by",
-        "of",
-        "in",
-        "into",
-        "from",
-        "to",
-        "with",
-        "at",
-        "plus",
-        "minus",
-        "times",
-        "divided",
-        "then",
-        "where",
-        "is",
-        "are",
-    ]
-) | {"", "+", "-", "*", "/", ",", ";", "->", "=", "^"}
+_NO_NOUN = frozenset({
+    "", "+", "-", "*", "/", ",", ";", "->", "=", "^", "and", "or", "over", "along", "across", "per", "by", "of", "in",
+    "into", "from", "to", "with", "at", "plus", "minus", "times", "divided", "then", "where", "is", "are",
+})  # fmt: skip
 """What no article stands before, "" the end: an "a" there is an array."""
 
 
