@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from warpwright.assist.engine import EngineError
 from warpwright.progress import Progress as Report
 from warpwright.syntax.source import SourceError
 
@@ -30,7 +31,7 @@ def stage(command: click.Command) -> NoReturn:
     settle_libraries()
     try:
         command()
-    except (StageError, SourceError) as error:
+    except (StageError, SourceError, EngineError) as error:
         _say(str(error))
         sys.exit(2)
     except ModuleNotFoundError as error:

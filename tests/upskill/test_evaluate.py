@@ -362,3 +362,10 @@ def test_asks_nothing_that_is_not_there(prompts: Path, corpus: Path, tmp_path: P
     assert "--endpoint" in refused("evaluate", *some, "--ask", "endpoint")
     assert "no prompts there" in refused("evaluate", "--prompts", tmp_path / "none", "--corpus", corpus)
     assert "no such file" in refused("evaluate", *some, "--ask", "words", "--corpus", tmp_path / "none.jsonl")
+
+
+@pytest.mark.llm
+def test_a_file_that_is_called_a_model_and_is_none(prompts: Path, tmp_path: Path) -> None:
+    (model := tmp_path / "some.gguf").write_bytes(b"GGUF" + b"\xff" * 4000)
+    said = refused("evaluate", "--prompts", prompts, "--ask", "base", "--model", model, "--out", tmp_path / "e.json")
+    assert "some.gguf could not be loaded" in said
