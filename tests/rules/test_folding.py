@@ -39,7 +39,7 @@ def test_one_for_an_array_in_a_loop_nest() -> None:
     assert [(each.span.text, each.message) for each in alike] == [
         ("x[r * n + c]", "Uncoalesced load `x[r * n + c]`: 32 sectors/request (ideal 4)")
     ]
-    assert folded.message.endswith("\nThe same of `x` at 1 more place in this loop nest.")
+    assert folded.message.endswith("\nAlso on `x` at 1 more place in this loop nest.")
 
 
 def test_two_nests_are_two() -> None:

@@ -458,7 +458,7 @@ def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyV
 
 
 def _of_cluster(run: Evaluator, what: str) -> AnyValue:
-    """A block's number in its cluster, or how many these are, where the kernel's text gives the cluster's shape."""
+    """A block's index in its cluster, or how many these are, where the kernel's text gives the cluster's shape."""
     shape = run.warp.cluster
     if what == "map_shared_rank" or shape is None:
         return soft(UINT, False) if what != "map_shared_rank" else unknown()

@@ -90,7 +90,7 @@ def block_lines(kernel: Kernel, block: Node, found: AtomicSum, name: str, tests:
 
 
 def _thread(kernel: Kernel) -> tuple[str, str]:
-    """A thread's number in its block, in the order in which warps are made of threads, and how many there are."""
+    """A thread's index in its block, in the order in which warps are made of threads, and how many there are."""
     most = [max(launch.block[axis] or 1 for launch in host_launches(kernel)) for axis in range(3)]
     if most[2] > 1:
         number = "(threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x"

@@ -45,7 +45,7 @@ def negated(kernel: Kernel, branch: Node) -> str:
 
 
 def is_integer_text(source: Source, node: Node, types: Mapping[str, str]) -> bool:
-    """Whether an expression is plainly one of integers: of literals, the thread's number, constants and variables of
+    """Whether an expression is plainly one of integers: of literals, the thread's index, constants and variables of
     integer types, elements of such pointers among them."""
     if any(True for _ in descendants(node, "call_expression", "cast_expression")):
         return False

@@ -64,7 +64,7 @@ def match_elements(kernel: Kernel) -> Elements | str:
     if in_macro(block) or any(True for _ in descendants(block, "preproc_if", "preproc_ifdef", "preproc_def")):
         return f"{kernel.name} has parts that the preprocessor chooses."
     statements = uncommented(block)
-    reason = f"{kernel.name} has no `if` that tests an element's number against their count before the work on it."
+    reason = f"{kernel.name} has no `if` that tests an element's index against their count before the work on it."
     for place, guard in enumerate(statements):
         tested = _tested(source, guard)
         if tested is None:
@@ -140,7 +140,7 @@ def initial_value(declaration: Node) -> Node | None:
 
 
 def not_the_thread(kernel: Kernel, elements: Elements, launches: Iterable[Launch]) -> str:
-    """Why the index is not the thread's number in the grid at every launch; empty where it is."""
+    """Why the index is not the thread's index in the grid at every launch; empty where it is."""
     number = formula(kernel.source, elements.initial)
     reason = f"`{elements.index}` is not known to be blockIdx.x * blockDim.x + threadIdx.x."
     if number is None:

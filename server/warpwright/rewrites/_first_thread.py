@@ -72,7 +72,7 @@ def conjuncts(condition: Node, operator: str = "&&") -> list[Node]:
 
 
 def _is_first(source: Source, block: Node, test: Node) -> str:
-    """The thread's number in `tid == 0`, `0 == tid` and `!tid`; empty for any other test."""
+    """The thread's index in `tid == 0`, `0 == tid` and `!tid`; empty for any other test."""
     text = squeezed(source.node_code(test))
     if text.startswith("!"):
         thread = text[1:]

@@ -138,7 +138,7 @@ def is_barrier(statement: Node, source: Source) -> bool:
 
 
 def _modulo_guard(source: Source, guard: Node, step: str, bound: str, from_two: bool) -> str:
-    """The thread's number in `tid % (2 * s) == 0` and its other spellings, in `tid % s == 0` where `s` starts at 2."""
+    """The thread's index in `tid % (2 * s) == 0` and its other spellings, in `tid % s == 0` where `s` starts at 2."""
     text = squeezed(source.node_code(guard))
     s, b = re.escape(step), re.escape(bound)
     double = s if from_two else rf"\((?:2[uU]?\*{s}|{s}\*2[uU]?|{s}<<1|{s}\+{s})\)"
@@ -160,7 +160,7 @@ def _modulo_guard(source: Source, guard: Node, step: str, bound: str, from_two: 
 
 
 def _doubled_index(source: Source, declaration: Node, step: str) -> tuple[str, str]:
-    """The index and the thread's number in `int index = 2 * s * tid;`."""
+    """The index and the thread's index in `int index = 2 * s * tid;`."""
     declared = [c for c in declaration.named_children if c.type == "init_declarator"]
     name = declared[0].child_by_field_name("declarator") if len(declared) == 1 else None
     value = declared[0].child_by_field_name("value") if len(declared) == 1 else None

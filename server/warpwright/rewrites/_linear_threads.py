@@ -1,4 +1,4 @@
-"""The thread's number in a grid of one dimension, `blockIdx.x * blockDim.x + threadIdx.x`, as a kernel writes it."""
+"""The thread's index in a grid of one dimension, `blockIdx.x * blockDim.x + threadIdx.x`, as a kernel writes it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BLOCK, SIZE, THREAD = "blockIdx.x", "blockDim.x", "threadIdx.x"
 
 
 def is_thread_number(number: Formula, fixed: Values | None = None) -> bool:
-    """Whether a formula is the thread's number for every value tried of what it is made of, but for those of `fixed`,
+    """Whether a formula is the thread's index for every value tried of what it is made of, but for those of `fixed`,
     and of nothing else."""
 
     def is_thread(values: Values) -> bool:
@@ -44,7 +44,7 @@ def is_thread_number(number: Formula, fixed: Values | None = None) -> bool:
 
 
 def whole_number(source: Source, use: Node) -> Node | None:
-    """The largest expression around a built-in variable that is the thread's number or the number of threads."""
+    """The largest expression around a built-in variable that is the thread's index or the number of threads."""
     best: Node | None = None
     for node in ancestors(use):
         if node.type not in _PARTS:

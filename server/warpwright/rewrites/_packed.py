@@ -73,7 +73,7 @@ def _in_parameters(kernel: Kernel, place: int) -> str | None:
 
 
 def limit_of(kernel: Kernel, block: Node) -> Node | None:
-    """What the kernel tests its block's number against before all that it does: `rows` of `if (row < rows) {...}` and
+    """What the kernel tests its block's index against before all that it does: `rows` of `if (row < rows) {...}` and
     of `if (row >= rows) return;`, a parameter that it never changes. None where it does not."""
     source, fixed = kernel.source, locals_of(kernel)
     statements = uncommented(block)

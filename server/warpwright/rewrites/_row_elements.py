@@ -92,7 +92,7 @@ def same_in_row(kernel: Kernel, row: Row, launches: list[Launch]) -> set[str]:
 
 
 def _known(indices: Indices, row: Row) -> set[str]:
-    """What is the same for all threads of a row of blocks: the block's number in y and z, sizes, and parameters."""
+    """What is the same for all threads of a row of blocks: the block's index in y and z, sizes, and parameters."""
     variables = indices.variables
     pointers = {p.name for p in indices.kernel.parameters if p.is_pointer}
     fixed = {name for name in variables.parameters - pointers if variables.is_fixed(name)}

@@ -159,7 +159,7 @@ def _own_loop(
     row: str,
     new: dict[Node, str],
 ) -> str:
-    """The kernel's statements from the first that names the block's number, for each of its rows."""
+    """The kernel's statements from the first that names the block's index, for each of its rows."""
     source = kernel.source
     edits = [TextEdit(node.start_byte, node.end_byte, text) for node, text in new.items()]
     for node in descendants(block, "field_expression"):

@@ -23,7 +23,7 @@ from warpwright.syntax.source import Source
 class Scan:
     """A running sum that `node` computes of the elements of `source` into `array`, for the first `bound` of them.
 
-    `thread` is how the thread's number is written, `barrier` a barrier, `kept` the types, without spaces, of the
+    `thread` is how the thread's index is written, `barrier` a barrier, `kept` the types, without spaces, of the
     variables that elements pass through. `exclusive`: each element gets the sum of those before it, `total`: and the
     element behind the last gets the sum of all. `serial`: one thread does it. `waits_first`: each step starts with its
     first barrier, and none follows the last.

@@ -26,7 +26,7 @@ _CALL = re.compile(r"\b(?!(?:if|for|while|switch|return|sizeof)\b)([A-Za-z_]\w*)
 
 
 def calls_by_number(kernel: Kernel, block: Node) -> str:
-    """What the kernel calls, itself or through other functions, that can depend on the thread's number; else empty."""
+    """What the kernel calls, itself or through other functions, that can depend on the thread's index; else empty."""
     source, functions = kernel.source, callees_of(kernel)
     texts = macros_of(kernel)
     macros = naming(texts, _TIED)

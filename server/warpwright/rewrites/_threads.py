@@ -1,4 +1,4 @@
-"""How a kernel's text uses the number of the thread, and what its launches give."""
+"""How a kernel's text uses the index of the thread, and what its launches give."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ void run(int *total, const int *in, int n) {
 - The work on an element does nothing but combine values by `+`, `*`, `&`, `|`, `^`, min or max into variables that
   start at the neutral number, and what follows combines these by the same operation and in the same type up to an
   atomic: then the result is the same however the elements are split among the blocks.
-- Nothing but the element's index depends on the block's number. All launches are in this file, with one-dimensional
+- Nothing but the element's index depends on the block's index. All launches are in this file, with one-dimensional
   blocks and a grid that is seen to cover the elements.
 - The number of elements and 262,144 together stay under the largest value of the index's type.
 
@@ -105,7 +105,7 @@ relies_on = (Reliance.GRID, Reliance.SIZES)
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body_of(kernel)
     require_marked(kernel, at)
-    reason = "No `if` here tests an element's number before an atomic takes what is put together."
+    reason = "No `if` here tests an element's index before an atomic takes the thread's result."
     statements = uncommented(block)
     for place in range(len(statements)):
         try:
@@ -188,7 +188,7 @@ def _rewrite(kernel: Kernel, block: Node, elements: Elements, others: list[Node]
 
 
 def _require_index_alone(kernel: Kernel, block: Node, elements: Elements) -> None:
-    """Nothing but the element's index, used in its `if` alone, depends on the block's number."""
+    """Nothing but the element's index, used in its `if` alone, depends on the block's index."""
     source, index = kernel.source, elements.index
     if macros := macros_naming(source, re.compile(rf"{OF_GRID.pattern}|\b{re.escape(index)}\b")):
         text = source.node_code(block)

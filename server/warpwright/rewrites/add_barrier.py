@@ -218,7 +218,7 @@ def _missing(kernel: Kernel, block: Node) -> list[_Missing]:
 def _is_fixed(kernel: Kernel, loop: Node, access: Access) -> bool:
     """Whether an access uses the same elements in each iteration: what goes from buffer to buffer does not.
 
-    Its indices are made of the thread's number, constants, variables that never change, and those that loops within
+    Its indices are made of the thread's index, constants, variables that never change, and those that loops within
     this one count by.
     """
     source, variables = kernel.source, locals_of(kernel)

@@ -42,13 +42,13 @@ void run(float *host, int n) {
 }
 ```
 
-Where a barrier follows, so that no thread may leave, the stores at the thread's number stand under an `if` instead.
+Where a barrier follows, so that no thread may leave, the stores at the thread's index stand under an `if` instead.
 
 ## Assumes
 
 - The parameter that every launch in this file rounds up to whole blocks is the number of elements: of all launches, the
   grid is the fewest blocks that cover it. Arrays that the host is seen to allocate for whole blocks are refused.
-- The kernel does nothing but its element's work after the index: no other use of the thread's number, which could be
+- The kernel does nothing but its element's work after the index: no other use of the thread's index, which could be
   work of the block as a whole.
 
 ## Cost
@@ -153,7 +153,7 @@ def _guarded(kernel: Kernel) -> Rewrite:
 
 
 def _indices(kernel: Kernel, block: Node, launches: list[Launch], axis: int) -> list[_Index]:
-    """The variable that is the thread's number along an axis, if it picks elements and a parameter bounds it."""
+    """The variable that is the thread's index along an axis, if it picks elements and a parameter bounds it."""
     source, letter = kernel.source, "xyz"[axis]
     for declaration in uncommented(block):
         declarators = declaration.children_by_field_name("declarator") if declaration.type == "declaration" else []
@@ -317,7 +317,7 @@ def _early(kernel: Kernel, indices: list[_Index], last: Node, behind: list[Node]
 
 
 def _wrapped(kernel: Kernel, indices: list[_Index], behind: list[Node]) -> list[TextEdit]:
-    """`if (i < n)` before each statement that stores at the thread's number; all threads come to the barriers."""
+    """`if (i < n)` before each statement that stores at the thread's index; all threads come to the barriers."""
     source = kernel.source
     named = {index.name for index in indices}
     test = " && ".join(f"{index.name} < {index.bound}" for index in indices)

@@ -36,7 +36,7 @@ void run(float *matrix, const float *column, int rows) {
 
 ## Assumes
 
-- The kernel is one loop that starts at the block's number, or at the thread's, and steps by the size of the grid along
+- The kernel is one loop that starts at the block's index, or at the thread's, and steps by the size of the grid along
   that axis, which it uses for nothing else. Every element is then worked on once with any number of blocks.
 - An iteration uses nothing of the one before, and what it stores is used by no other iteration. There are no shared
   memory, barriers or atomics.
@@ -149,7 +149,7 @@ def _require_alone(kernel: Kernel, block: Node, loop: Node) -> None:
 
 
 def _require_header_alone(indices: Indices, block: Node, counter: Counter, axis: str) -> None:
-    """The block's number along the axis, and the number of blocks, decide where the loop starts and steps alone."""
+    """The block's index along the axis, and the number of blocks, decide where the loop starts and steps alone."""
     source, values = indices.kernel.source, indices.variables.values
     header = [node for node in (counter.start, counter.step) if node is not None]
     allowed = [(node.start_byte, node.end_byte) for node in header]

@@ -43,7 +43,7 @@ void run(int *bins, const unsigned char *data, int n) {
 - Each block sets shared arrays to zero, adds to them by `atomicAdd` for each of its elements, which an `if` tests
   against their number, and after a barrier adds them to arrays that the kernel uses for nothing else. Sums of parts
   are the same then, however the elements are split among blocks.
-- Nothing but the element's index depends on the block's number. All launches are in this file, with one-dimensional
+- Nothing but the element's index depends on the block's index. All launches are in this file, with one-dimensional
   blocks and a grid that is seen to cover the elements.
 - A sum within a block has the type of the sum of all, or counts elements one by one.
 - The number of elements and 262,144 together stay under the largest value of the index's type.

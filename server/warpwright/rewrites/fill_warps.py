@@ -55,7 +55,7 @@ void run(float *lengths, const float *ends, int count) {
 ## Assumes
 
 - Every launch is in this file, with blocks of one thread. The number of blocks is an argument of the kernel, or the
-  kernel tests the block's number against one that is no larger: threads beyond it do nothing. Where neither is so, the
+  kernel tests the block's index against one that is no larger: threads beyond it do nothing. Where neither is so, the
   kernel gets a parameter more, which each launch hands over.
 - Blocks have nothing to do with each other beyond atomics. There are no shared memory, barriers, warp functions or
   other uses of `threadIdx`, `blockDim` and `gridDim`, and no loops of more than a few steps: a thread that goes over
@@ -181,7 +181,7 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
 
 
 def _numbers(kernel: Kernel, block: Node) -> list[TextEdit]:
-    """The thread's number in the grid wherever the block's number alone stood for it."""
+    """The thread's index in the grid wherever the block's index alone stood for it."""
     source = kernel.source
     whole = [n for n in descendants(block, "binary_expression") if _is_number(kernel, n)]
     edits: list[TextEdit] = []
@@ -210,7 +210,7 @@ def _numbers(kernel: Kernel, block: Node) -> list[TextEdit]:
 
 
 def _is_number(kernel: Kernel, node: Node) -> bool:
-    """Whether an expression is the thread's number in the grid."""
+    """Whether an expression is the thread's index in the grid."""
     number = formula(kernel.source, node)
     return number is not None and is_thread_number(number)
 

@@ -135,7 +135,7 @@ def _joined(kernel: Kernel, elements: Elements) -> Rewrite:
 
 
 def _sides(source: Source, elements: Elements, branch: Node) -> tuple[list[Node], list[Node], bool]:
-    """The statements for even elements and for odd ones, and whether the thread's number in its block decides."""
+    """The statements for even elements and for odd ones, and whether the thread's index in its block decides."""
     alternative = branch.child_by_field_name("alternative") if branch.type == "if_statement" else None
     if len(elements.work) != 1 or alternative is None:
         raise NoMatchError("The work on an element is not a branch on whether its index is even.")

@@ -34,7 +34,7 @@ void run(float *x, float rate, int rows, int width) {
 
 ## Assumes
 
-- The row is a variable that is set to the block's number in y, or in z, which nothing else uses. What is computed once
+- The row is a variable that is set to the block's index in y, or in z, which nothing else uses. What is computed once
   are calls of CUDA's own functions, such as `pow` and `exp`, of numbers that are the same for all rows.
 - Threads have nothing to do with each other: no shared memory, barrier, atomic or exchange within a warp. What the work
   on a row changes, it declares, or it lies in memory.
@@ -95,7 +95,7 @@ FEWEST_BLOCKS = 512
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """`row` is declared as the block's number along `axis`, which `tested` tests."""
+    """`row` is declared as the block's index along `axis`, which `tested` tests."""
 
     row: str
     axis: str

@@ -38,7 +38,7 @@ void run(float *out, const float *in, int n) {
 
 ## Assumes
 
-- The condition is made of parameters and variables that keep their values, of the thread's and the block's number, and
+- The condition is made of parameters and variables that keep their values, of the thread's and the block's index, and
   of numbers: it is the same at each test.
 - No statement under it declares a name that another one uses.
 

@@ -35,7 +35,7 @@ grids use, and as one less in a grid that is rounded up.
 
 - The kernel does the same to each element, whose number is `blockIdx.x * blockDim.x + threadIdx.x`, under a test
   against their count; no shared memory, no barrier, no warp function, no other use of the thread's or the block's
-  number.
+  index.
 - All launches are in the file, with one size of block in one dimension. The new grid is seen to cover the count, and to
   have less than a block more.
 - Registers are those of the last compile; where there was none, they are taken not to limit the blocks.

@@ -53,7 +53,7 @@ of one thread are for [fill-warps](fill-warps.md).
 - All launches are found and have blocks of one shape; with barriers, of 2, 4, 8 or 16 threads.
 - Where the kernel tests the number of its block against a parameter, that is taken to be no more than there are blocks.
   Where none of its arguments is that number, it gets a parameter more, which each launch hands over.
-- What is called elsewhere does not ask for the number of the thread or the block, and holds no barrier.
+- What is called elsewhere does not ask for the index of the thread or the block, and holds no barrier.
 
 ## Cost
 
@@ -188,7 +188,7 @@ def _taken(kernel: Kernel, block: Node, tested: Node | None, bound: str | Bound)
         name = kernel.source.node_text(tested)
         taken.append(f"`{name}` is taken to be no more than the number of blocks.")
     if calls_by_number(kernel, block):
-        taken.append("What is called elsewhere is taken not to ask for the number of the block.")
+        taken.append("What is called elsewhere is taken not to ask for the index of the block.")
     return "".join(f" {sentence}" for sentence in taken)
 
 

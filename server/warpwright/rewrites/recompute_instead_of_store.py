@@ -44,7 +44,7 @@ void run(float *out, const float *in, int n) {
 
 - The array is a static `__shared__` array that is declared at the top of the kernel and only used by its elements: no
   address, not even an atomic's.
-- Every use has the same index, of the thread's number and constants alone, and it is another one for each thread of the
+- Every use has the same index, of the thread's index and constants alone, and it is another one for each thread of the
   blocks that are launched: what a thread reads is what it wrote itself.
 
 ## Cost

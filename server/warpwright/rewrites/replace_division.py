@@ -114,7 +114,7 @@ FEWEST_STEPS = 4
 """Of a loop: a reciprocal or a remainder before it costs as much as one division in it."""
 
 LARGEST_FACTOR = 64
-"""Of a thread's number in a dividend that is taken not to wrap around: `i * 2654435761u` is a hash."""
+"""Of a thread's index in a dividend that is taken not to wrap around: `i * 2654435761u` is a hash."""
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:

@@ -55,7 +55,7 @@ The rows may be those of a loop instead of blocks: `for (int c = 0; c < 64; c++)
 
 ## Assumes
 
-- The row is the block's number in y, tested against a parameter that the grid is seen to reach, or the counter of a
+- The row is the block's index in y, tested against a parameter that the grid is seen to reach, or the counter of a
   loop by 1. Threads of several rows have nothing to do with each other.
 - A loop over something else than the rows loads what does not depend on the row. Nothing is stored before its end, and
   what the rows change in common they change after it, where they keep their order.

@@ -229,7 +229,7 @@ def _without_barriers(kernel: Kernel, block: Node, scan: Scan) -> tuple[list[Tex
 
 
 def _is_own(source: Source, block: Node, use: Node) -> bool:
-    """Whether a use of an array is its declaration, or the element of the thread's number."""
+    """Whether a use of an array is its declaration, or the element of the thread's index."""
     element = use.parent
     if element is None or element.type != "subscript_expression":
         return element is not None and element.type.endswith("declarator")

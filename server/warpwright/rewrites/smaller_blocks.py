@@ -178,7 +178,7 @@ def _factor(kernel: Kernel, launches: list[Launch], threads: int) -> tuple[int, 
 
 
 def _require_free(kernel: Kernel, block: Node) -> None:
-    """Nothing but the thread's number ties a thread to its block."""
+    """Nothing but the thread's index ties a thread to its block."""
     text = kernel.source.node_code(block)
     if has_volatile(kernel) and any(True for _ in descendants(block, "while_statement", "do_statement")):
         raise NoMatchError(f"Threads of {kernel.name} may wait for each other through volatile memory.")
@@ -194,7 +194,7 @@ def _require_free(kernel: Kernel, block: Node) -> None:
 
 
 def _numbers(kernel: Kernel, block: Node, threads: int) -> list[TextEdit]:
-    """The edits by which the kernel asks for its block's size; refuses other uses of the thread's or block's number."""
+    """The edits by which the kernel asks for its block's size; refuses other uses of the thread's or block's index."""
     source = kernel.source
     edits: dict[int, TextEdit] = {}
     for use in descendants(block, "identifier"):

@@ -134,7 +134,7 @@ def _others(launches: list[Launch]) -> str:
 
 
 def _matched(source: Source, block: Node, branch: Node) -> tuple[str, CountedLoop]:
-    """The thread's number as written, and the loop in `if (threadIdx.x == 0) { for (...) ... }`."""
+    """The thread's index as written, and the loop in `if (threadIdx.x == 0) { for (...) ... }`."""
     clause, then = branch.child_by_field_name("condition"), branch.child_by_field_name("consequence")
     tested = _FIRST.fullmatch(squeezed(source.node_code(clause))) if clause is not None else None
     statements = statements_of(then) if then is not None else []

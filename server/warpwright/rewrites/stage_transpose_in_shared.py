@@ -50,7 +50,7 @@ elements of eight such blocks of 4-byte elements, as many as fill a sector, and 
 ## Assumes
 
 - The kernel is one assignment to an element, under comparisons that keep threads outside of the data away, and its
-  index is made of the thread's number and of values that never change.
+  index is made of the thread's index and of values that never change.
 - All launches are in this file, with blocks of one known shape, which becomes the tile's; they stay as they are.
   Where blocks are put together, the grid's extent is a number that the kernel is handed, too.
 - The array that is stored to does not overlap those that are loaded, as it could not now: other blocks load from there.

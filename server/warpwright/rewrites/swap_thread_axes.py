@@ -40,7 +40,7 @@ so results stay the same bit for bit as long as
 
 - all launches are in this file, and their block's shape is known, or the grid and the block stay as they are;
 - nothing depends on which threads share a warp: no shared memory, no warp-level operation, no cooperative group, and no
-  called function or macro that reads the thread's number;
+  called function or macro that reads the thread's index;
 - the grid's y extent stays under 65,536. A run-time extent is taken to.
 
 Where a launch cannot be edited with the kernel, because it stands in another file or in a macro, or perhaps not all of

@@ -44,7 +44,7 @@ def _folded(group: Sequence[Finding]) -> Finding:
     many = f"{len(others)} more place{'s' if len(others) > 1 else ''} in this loop nest"
     return replace(
         lead,
-        message=f"{lead.message}\nThe same of `{lead.array}` at {many}.",
+        message=f"{lead.message}\nAlso on `{lead.array}` at {many}.",
         gain=min(sum(gains), 1.0) if gains else None,
         related=(*lead.related, *(Related(each.span, each.headline, alike=True) for each in others)),
     )

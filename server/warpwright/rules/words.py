@@ -100,7 +100,7 @@ def launch_evidence(launch: Launch | None) -> dict[str, object]:
 
 
 def place_of(block: Dim3) -> str:
-    """A block's number in its grid.
+    """A block's index in its grid.
 
     >>> place_of((3, 0, 0)), place_of((3, 1, 0))
     ('3', '(3, 1, 0)')

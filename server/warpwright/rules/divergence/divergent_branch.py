@@ -100,7 +100,7 @@ MANY_LANES = WARP / 2
 
 _SPLITTING = (Divergence.PARTIAL, Divergence.EVERY_WARP)
 _PARITY = re.compile(r"%|(?<!&)&(?!&)")
-_PACK = "Give the work to consecutive lanes, so that whole warps are on or off."
+_PACK = "Give the work to consecutive lanes, so that whole warps are active or idle."
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:

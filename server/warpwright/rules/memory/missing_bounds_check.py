@@ -4,7 +4,7 @@
 
 A grid is made of whole blocks, so that its last threads often have numbers beyond the end of the data. What they read
 there belongs to something else, and what they write destroys it; whether anybody notices is chance. The usual cure is a
-test of the thread's number, `if (i < n)`, before the first access.
+test of the thread's index, `if (i < n)`, before the first access.
 
 ## Example
 

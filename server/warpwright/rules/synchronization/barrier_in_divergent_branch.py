@@ -152,8 +152,8 @@ def _doubtful(kernel: Kernel) -> Iterator[Finding]:
             span=wait.span,
             message=(
                 f"Divergent wait: may not be reached by all lanes of the warp ({code(wait.condition.text)})"
-                "\nThe condition depends on data that can differ between lanes, and all of them are waited for."
-                "\nLet all lanes go on as long as one has to (`__any_sync`), or name those that come."
+                "\nThe condition depends on data that can differ between lanes, but the call waits for all of them."
+                "\nKeep all lanes in the loop while one has work (`__any_sync`), or pass the mask of those that arrive."
             ),
             severity=Severity.WARNING,
             evidence={
