@@ -759,6 +759,16 @@ def test_a_functor_has_the_members_that_stand_between_its_braces(launch: str) ->
     assert problem.case({"n": 64, "body_by": 1}).scalars["body.by"] == 1
 
 
+def test_what_a_function_is_called_with_is_no_member_of_the_struct_that_it_gives() -> None:
+    make = "Step make(float* y, const float* x, int rows, int by) { Step s; s.out = y; s.in = x; s.by = by; return s; }"
+    text = (
+        EACH.replace("void run", make + "\nvoid run") + "Step step = make(y, x, 7, 1); each<<<16, 128>>>(n, step);\n}"
+    )
+    problem = found(text, "each")
+    assert problem.own_shape is None
+    assert problem.case({"n": 64, "body_by": 5}).scalars["body.by"] == 5
+
+
 def test_a_functor_that_runs_past_its_arrays_is_run_at_the_programs_own_sizes() -> None:
     """At all sizes that differ it does so, too: what goes wrong at its own is the program's."""
     problem = found(EACH + "each<<<16, 128>>>(n, Step{y, x, 1});\n}", "each")

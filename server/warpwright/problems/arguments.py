@@ -29,6 +29,7 @@ from warpwright.problems.model import Argument, Array, Part, Pointer, Scalar, St
 from warpwright.problems.overrides import Overrides
 from warpwright.problems.sites import alias_target, device_identifiers
 from warpwright.problems.types import element_type
+from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import enclosing, uncommented
 
 _TEXTURES = re.compile(r"\bcuda(Texture|Surface)Object_t\b")
@@ -264,12 +265,22 @@ class ArgumentReader:
             named = (v for d, v in self.reader.declarations(self.reader.function) if self.reader.text(d) == name)
             value = next(named, None)
         for step in path[1:].split("."):
-            listed = _parts(value)
+            listed = self._parts(value, kind)
             place = next((n for n, (member, _, _) in enumerate(kind.fields) if member == step), None)
             if place is None or len(listed) > len(kind.fields) or place >= len(listed):
                 return None
             value, kind = listed[place], kind.fields[place][2]
         return value
+
+    def _parts(self, value: Node | None, kind: CType) -> list[Node]:
+        """What stands between the braces or parentheses of a struct's value; nothing for a call of a function
+        other than `make_float2` and its kin, whose parameters are not the struct's members."""
+        if value is None or value.type in ("initializer_list", "argument_list"):
+            return uncommented(value)
+        called = value.child_by_field_name("function")
+        if called is not None and _plain_name(self.reader.text(called)).removeprefix("make_") != _plain_name(kind.name):
+            return []
+        return uncommented(value.child_by_field_name("arguments") or value.child_by_field_name("value"))
 
     def _viewed(self, passed: Node | None, kind: CType, path: str) -> tuple[str, Node] | None:
         """For a member of the struct that `owner.view()` gives, between braces: the owner's name, and what stands
@@ -393,8 +404,6 @@ class ArgumentReader:
         return tuple(out)
 
 
-def _parts(value: Node | None) -> list[Node]:
-    """What stands between the braces or parentheses of a struct's value."""
-    if value is None or value.type in ("initializer_list", "argument_list"):
-        return uncommented(value)
-    return uncommented(value.child_by_field_name("arguments") or value.child_by_field_name("value"))
+def _plain_name(text: str) -> str:
+    """A type or a function without its scope and its template arguments."""
+    return unqualified(text).partition("<")[0].strip()
