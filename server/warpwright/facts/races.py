@@ -115,6 +115,11 @@ class Intervals:
         """Whether the warp may not do what is run now."""
         return self.parted or self.doubts > 0
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether the warp is sure to do what is run now, with what its variables hold."""
+        return not (self.is_doubtful or self.lost or self.apart or self.guessed or self.cut)
+
     def leaves(self, condition: Value) -> None:
         """One side of a condition that is not known goes no further: which threads go on is not known, unless all of
         the block do the same."""

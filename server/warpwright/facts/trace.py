@@ -8,7 +8,7 @@ computed of them shows whether two threads store the same, and decides nothing e
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -105,15 +105,14 @@ class TraceRecorder(Recorder):
         where = self._placed(pointer, mask) if pointer.data is not None else None
         done = not intervals.is_doubtful and scenario_of(position) == ()
         certain = done and not (intervals.cut or intervals.guessed)
-        apart = not (intervals.passed or intervals.lost or intervals.apart or self.waited)
-        self.memory.access(span, kind, size, pointer, where, position, certain=certain, done=done, apart=apart)
+        alone = not (intervals.passed or intervals.lost or intervals.apart or self.waited)
+        self.memory.access(span, kind, size, pointer, where, position, certain=certain, done=done, alone=alone)
         if where is None or pointer.basis not in (EXACT, DATA):
             return
         spare = self.looks_ahead and space is Space.GLOBAL and kind is AccessKind.LOAD
         if space in (Space.SHARED, Space.GLOBAL) and not spare:
             intervals.access(span, kind, size, pointer, where, position, self.stored)
-        parted = intervals.is_doubtful or intervals.lost or intervals.apart
-        if not (pointer.basis or parted or intervals.guessed or intervals.cut):
+        if not pointer.basis and intervals.is_certain:
             self.extremes.access(span, kind, size, pointer, where, position)
 
     def barrier(
@@ -136,9 +135,7 @@ class TraceRecorder(Recorder):
 
     def reads_bare(self, span: Span, array: Region, address: int, mask: int, position: Position) -> None:
         """Lanes read an element of their own array that was never set."""
-        intervals = self.intervals
-        doubtful = intervals.is_doubtful or intervals.cut or intervals.guessed or intervals.lost or intervals.apart
-        if array.element.kind in _NUMBERS and not doubtful and scenario_of(position) == ():
+        if array.element.kind in _NUMBERS and self.intervals.is_certain and scenario_of(position) == ():
             thread = position.warp * WARP + (mask & -mask).bit_length() - 1
             self.bare.append((span, array.name, position.block, thread, address))
 
@@ -323,7 +320,7 @@ class Tracer(Interpreter):
             slots = list(held)
             slots[slot] = advance(base, {slot: step}, ahead, self.moved)[slot]
             self.frame.slots, position.iteration = slots, PROBES + ahead
-            if self._waited():
+            if self._met_barrier():
                 intervals.interval = hash((intervals.interval, node.span.key, ahead))
             outer, self.recorder.looks_ahead = self.recorder.looks_ahead, True
             self.statement(node.body, self._decided(node, active))
@@ -331,7 +328,7 @@ class Tracer(Interpreter):
             state.continued = 0
         self.frame.slots = base
 
-    def _waited(self) -> bool:
+    def _met_barrier(self) -> bool:
         """Whether a barrier was met in the loop that is run."""
         return self.recorder.intervals.passed > self.passed_before
 
@@ -373,31 +370,41 @@ def traced(
             run = Tracer(unit, recorder, context, starts, functions)
             run.limit, run.allowance = WARP_STEPS, 2 * WARP_STEPS if number == 0 else WARP_STEPS // 2
             position.guards = run.guards
-            recorder.begin_warp()
-            ended, recorder.unsure = False, False
-            with suppress(OutOfStepsError):
-                run.run(function, list(arguments))
-                ended = True
-            certain = ended and not (recorder.unsure or recorder.intervals.guessed or recorder.intervals.parted)
-            recorder.waits.end_warp(place, warp, certain=certain)
-            if recorder.intervals.lost:  # at what is not in the text
-                recorder.waits.pathless.add((place, warp))
-            known = certain and not (recorder.intervals.lost or recorder.intervals.apart)
-            recorder.memory.warps += known and not recorder.intervals.cut
+            _follow(run, function, arguments)
             cost += run.steps
             unit.steps.take(run.steps)
         left -= cost
         if number == 0:
             unwritten += recorder.memory.in_block(text.source, text.node, warps, index)
     unwritten += recorder.memory.in_grid(text.source, text.node, index)
-    bare = {read[0].key: read for read in reversed(recorder.bare) if is_plain(text.source, text.node, read[1])}
-    unwritten += (
-        UnwrittenRead(read[0], read[1], Space.LOCAL, index, read[2], read[3], read[4]) for read in bare.values()
-    )
+    unwritten += _unset(recorder, text, index)
     outside = tuple(recorder.extremes.outside(index)) if site.is_certain else ()
     return Traced(
         tuple(recorder.intervals.races(index)), outside, tuple(recorder.waits.missed(index, warps)), tuple(unwritten)
     )
+
+
+def _follow(run: Tracer, function: ir.Function, arguments: Sequence[AnyValue]) -> None:
+    """Follow a warp, and note how far its way is known."""
+    recorder, place = run.recorder, (run.warp.position.block, run.warp.position.warp)
+    recorder.begin_warp()
+    ended, recorder.unsure = False, False
+    with suppress(OutOfStepsError):
+        run.run(function, list(arguments))
+        ended = True
+    intervals = recorder.intervals
+    certain = ended and not (recorder.unsure or intervals.guessed or intervals.parted)
+    recorder.waits.end_warp(*place, certain=certain)
+    if intervals.lost:  # at what is not in the text
+        recorder.waits.pathless.add(place)
+    recorder.memory.warps += certain and not (intervals.lost or intervals.apart or intervals.cut)
+
+
+def _unset(recorder: TraceRecorder, text: FunctionText, launch: int) -> Iterator[UnwrittenRead]:
+    """Of threads' own arrays, one for each place."""
+    first = {read[0].key: read for read in reversed(recorder.bare) if is_plain(text.source, text.node, read[1])}
+    for span, name, block, thread, address in first.values():
+        yield UnwrittenRead(span, name, Space.LOCAL, launch, block, thread, address)
 
 
 def _blocks(grid: Sequence[int | None]) -> list[Dim3]:

@@ -18,7 +18,7 @@ from warpwright.facts.memory import Pattern
 from warpwright.facts.model import WARP, AccessKind, Dim3, Space, UnwrittenRead
 from warpwright.facts.position import Position
 from warpwright.facts.values import EXACT, Region, Value
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, is_argument
 from warpwright.syntax.source import Source, Span
 
 _UPDATES = re.compile(r"atomic(?:Add|Sub|Min|Max|Inc|Dec|And|Or|Xor)(?:_block)?")
@@ -114,10 +114,10 @@ class BlockMemory:
         *,
         certain: bool,
         done: bool,
-        apart: bool,
+        alone: bool,
     ) -> None:
         """A request of a warp; one whose address is not known is nowhere. It is `certain` where the warp is sure to
-        make it, `done` where it does at the sizes that are taken; `apart`: it has met no other threads before."""
+        make it, `done` where it does at the sizes that are taken; `alone`: it has met no other threads before."""
         region = pointer.region
         if region is None:
             self.is_open = self.is_open or kind is not AccessKind.LOAD
@@ -127,7 +127,7 @@ class BlockMemory:
         elif region.unfilled:
             array = self.unfilled.setdefault(id(region), _Array(region))
             overwrites = kind is AccessKind.ATOMIC and _OVERWRITES.search(span.text) is not None
-            array.access(span, kind, size, pointer, where, position, certain=done and apart and not overwrites)
+            array.access(span, kind, size, pointer, where, position, certain=done and alone and not overwrites)
             if done and kind is AccessKind.ATOMIC and not overwrites:
                 summed = self.summed.setdefault(id(region), _Array(region))
                 summed.access(span, kind, size, pointer, where, position, certain=True)
@@ -153,15 +153,7 @@ def _is_only_updated(source: Source, kernel: Node, name: str) -> bool:
     """Whether a parameter is named where an atomic function reads and writes it, and nowhere else."""
     body = kernel.child_by_field_name("body")
     uses = [node for node in descendants(body, "identifier") if source.node_code(node) == name] if body else []
-    for use in uses:
-        call = next((each for each in ancestors(use) if each.type == "call_expression"), None)
-        called = call.child_by_field_name("function") if call is not None else None
-        given = uncommented(call.child_by_field_name("arguments")) if call is not None else []
-        if called is None or not _UPDATES.fullmatch(source.node_code(called)) or not given:
-            return False
-        if not given[0].start_byte <= use.start_byte < given[0].end_byte:
-            return False
-    return bool(uses)
+    return bool(uses) and all(is_argument(source, use, _UPDATES) for use in uses)
 
 
 def is_plain(source: Source, kernel: Node, name: str) -> bool:
@@ -184,7 +176,7 @@ def _is_plain_use(source: Source, use: Node) -> bool:
         elif around.type == "declaration":
             return True
         elif around.type in ("pointer_expression", "argument_list"):
-            call = next((each for each in ancestors(use) if each.type == "call_expression"), None)
+            call = enclosing(use, "call_expression")
             called = call.child_by_field_name("function") if call is not None else None
             name = source.node_code(called) if called is not None else ""
             takes_value = around.type == "argument_list" and is_subscripted and _TAKES.fullmatch(name) is not None

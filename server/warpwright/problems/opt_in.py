@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from warpwright.facts.carveout import kernel_named
 from warpwright.facts.model import Program
-from warpwright.syntax.nodes import ancestors, uncommented
+from warpwright.syntax.nodes import enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _ATTRIBUTE = re.compile(rb"MaxDynamicSharedMemorySize|MAX_DYNAMIC_SHARED_SIZE_BYTES")
@@ -50,7 +50,7 @@ def _asked(source: Source) -> Iterator[tuple[str, Node | None]]:
         word = source.root.descendant_for_byte_range(match.start(), match.end())
         if word is None or word.type in _SAID:
             continue
-        call = next((node for node in ancestors(word) if node.type == "call_expression"), None)
+        call = enclosing(word, "call_expression")
         function = call.child_by_field_name("function") if call is not None else None
         given = uncommented(call.child_by_field_name("arguments")) if call is not None else []
         named = source.plain_text(function).removeprefix("::") if function is not None else ""

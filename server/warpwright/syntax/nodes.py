@@ -136,6 +136,16 @@ def is_called(name: Node) -> bool:
     return around is not None and around.type == "call_expression" and around.child_by_field_name("function") == name
 
 
+def is_argument(source: Source, use: Node, called: re.Pattern[str], place: int = 0) -> bool:
+    """Whether a node stands in the argument at a place of a call, the nearest around it, of such a function."""
+    call = enclosing(use, "call_expression")
+    function = call.child_by_field_name("function") if call is not None else None
+    if call is None or function is None or not called.fullmatch(source.node_code(function)):
+        return False
+    given = uncommented(call.child_by_field_name("arguments"))
+    return place < len(given) and given[place].start_byte <= use.start_byte < given[place].end_byte
+
+
 def launch_configuration(call: Node) -> Node | None:
     """The `<<<...>>>` of a call; None for a call without one."""
     return next((child for child in call.children if child.type == "kernel_call_syntax"), None)

@@ -15,7 +15,7 @@ from tree_sitter import Node
 from warpwright.cuda.sites import launch_sites
 from warpwright.facts.model import Program
 from warpwright.problems.allocations import pointer_name
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, is_argument
 from warpwright.syntax.source import Source
 from warpwright.verify.host_code import HostDifference
 
@@ -49,7 +49,7 @@ def unfilled_arrays(old: Program, new: Program, kernel: str, differences: Sequen
 def _is_left_empty(sources: Sequence[Source], name: str, launches: Sequence[Node]) -> bool:
     """Whether host code allocates an array and never writes it, but by these launches."""
     uses = [(source, use) for source in sources for use in _uses(source, name)]
-    allocated = [_is_passed(source, use, _ALLOCATES) for source, use in uses]
+    allocated = [is_argument(source, use, _ALLOCATES) for source, use in uses]
     return any(allocated) and all(
         is_allocated or _is_declared(use) or any(each in launches for each in ancestors(use)) or _is_read(source, use)
         for is_allocated, (source, use) in zip(allocated, uses, strict=True)
@@ -77,16 +77,6 @@ def _is_declared(use: Node) -> bool:
     return bool(around) and around[0].type == "declaration"
 
 
-def _is_passed(source: Source, use: Node, called: re.Pattern[str], place: int = 0) -> bool:
-    """Whether it is the argument of such a function at a place."""
-    call = next((each for each in ancestors(use) if each.type == "call_expression"), None)
-    function = call.child_by_field_name("function") if call is not None else None
-    if call is None or function is None or not called.fullmatch(source.node_code(function)):
-        return False
-    given = uncommented(call.child_by_field_name("arguments"))
-    return place < len(given) and given[place].start_byte <= use.start_byte < given[place].end_byte
-
-
 def _is_read(source: Source, use: Node) -> bool:
     """Whether it is freed, or copied from."""
-    return _is_passed(source, use, _FREES) or _is_passed(source, use, _COPIES, 1)
+    return is_argument(source, use, _FREES) or is_argument(source, use, _COPIES, 1)
