@@ -51,7 +51,7 @@ class _Child:
     """The child process, with a thread that reads its lines into a queue; None marks their end."""
 
     def __init__(self, model: Path, adapter: Path | None) -> None:
-        # By its path, with -P to keep the file's own folder off sys.path: the child imports nothing of warpwright.
+        # By its path and with -P: neither the file's own folder nor the user's is on sys.path.
         command = [sys.executable, "-P", str(Path(__file__).with_name("child.py")), str(model)]
         self.errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the child
         self.process = subprocess.Popen(

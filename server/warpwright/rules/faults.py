@@ -11,7 +11,7 @@ from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.syntax.source import Span
 
-_RACES = {
+_RACES: dict[str, str] = {
     FaultKind.SHARED_RACE: "two threads, no __syncthreads() between",
     FaultKind.GLOBAL_RACE: "two threads, no __syncthreads() between",
     FaultKind.MISSING_SYNCWARP: "two lanes of one warp, no __syncwarp() between",
@@ -50,7 +50,7 @@ def _message(fault: RunFault) -> str:
     """``Race on `tile`: two threads, no __syncthreads() between`` and what they did, or what happened; and in which
     run."""
     sentence, run = fault.message.removesuffix("."), ran(fault)
-    race = next((said for kind, said in _RACES.items() if kind == fault.kind), None)
+    race = _RACES.get(fault.kind)
     if race is None or len(fault.threads) < 2:
         return f"{sentence}\n{run[:1].upper()}{run[1:]}."
     is_one_block = fault.threads[0][0] == fault.threads[1][0]

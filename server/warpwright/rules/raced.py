@@ -12,7 +12,6 @@ from warpwright.rules.words import block_of, launch_evidence, launch_of, place_o
 
 _DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC: "updates"}
 
-
 UPDATE = Fix("update-atomically", "Update it with an atomic function")
 
 
@@ -90,7 +89,7 @@ def _are_stores(race: Race) -> bool:
 
 
 def _turns(race: Race) -> str:
-    """` in turn 1 of the loop`"""
+    """` in iteration 1 of the loop`"""
     return "" if race.turns is None else f" in iteration {race.turns[1]} of the loop"
 
 
