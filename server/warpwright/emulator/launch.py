@@ -254,7 +254,7 @@ def run(
                 left -= count
             while waiting:
                 waiting = gone_on(prepared, waiting, 0)
-            for fault in prepared.watch.unused():
+            for fault in prepared.watch.unused.faults():
                 prepared.note(fault)
             for argument, allocation in placed if prepared.is_whole else ():
                 if argument.role == "out" and not prepared.memory.is_written(allocation):

@@ -327,19 +327,7 @@ class Access:
             text = f"{size} bytes at an address that is not a multiple of {size}"
             raise KernelFaultError(self._fault(FaultKind.MISALIGNED, step, group, at, space, address, text))
         if space == "shared":
-            block = group.block
-            if self.clusters is not None and high >= BLOCK_WINDOW:
-                block = self.clusters.block_of(group, place)
-                self._need_block(step, group, block, place, address)
-                place = place % BLOCK_WINDOW
-                low, high = int(place.min()), int(place.max())
-            if low < 0 or high + size > self.prepared.shared_bytes:
-                at = int(np.argmax((place < 0) | (place + size > self.prepared.shared_bytes))) if place.ndim else 0
-                text = f"outside the block's {self.prepared.shared_bytes:,} bytes of shared memory"
-                raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
-            if self.layout.blocks > 1:
-                place = place + block * self.shared_stride
-            return self.shared, place, None
+            return self.shared, self._in_shared(step, group, address, place, low, high, size), None
         if space == "local":
             if low < 0 or high + size > self.local_stride:
                 at = int(np.argmax((place < 0) | (place + size > self.local_stride))) if place.ndim else 0
@@ -347,10 +335,31 @@ class Access:
                 raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
             return self.local, place + group.lanes * self.local_stride, None
         place = place - GLOBAL_WINDOW
-        low, high = low - GLOBAL_WINDOW, high - GLOBAL_WINDOW
-        holder = self.memory.holder(low)
-        if holder is not None and high + size <= holder.end:
+        holder = self.memory.holder(low - GLOBAL_WINDOW)
+        if holder is not None and high - GLOBAL_WINDOW + size <= holder.end:
             return self.memory, place, holder
+        self._need_allocated(step, group, space, address, place, size)
+        return self.memory, place, None
+
+    def _in_shared(
+        self, step: int, group: Group, address: Array, place: Array, low: int, high: int, size: int
+    ) -> Array:
+        """Where in the shared memory of the batch `place` of the lanes' blocks, or of others of their clusters, lies;
+        `low` and `high` are the lowest and the highest place. Raises KernelFaultError for one outside of it."""
+        block = group.block
+        if self.clusters is not None and high >= BLOCK_WINDOW:
+            block = self.clusters.block_of(group, place)
+            self._need_block(step, group, block, place, address)
+            place = place % BLOCK_WINDOW
+            low, high = int(place.min()), int(place.max())
+        if low < 0 or high + size > self.prepared.shared_bytes:
+            at = int(np.argmax((place < 0) | (place + size > self.prepared.shared_bytes))) if place.ndim else 0
+            text = f"outside the block's {self.prepared.shared_bytes:,} bytes of shared memory"
+            raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, "shared", address, text))
+        return place + block * self.shared_stride if self.layout.blocks > 1 else place
+
+    def _need_allocated(self, step: int, group: Group, space: str, address: Array, place: Array, size: int) -> None:
+        """Raises KernelFaultError for a place in global memory that belongs to no array."""
         inside = (place >= 0) & (place + size <= self.memory.size)
         bad = ~inside
         bad |= self.memory.lacks(np.where(inside, place, 0), min(size, 8), ALLOCATED)
@@ -365,7 +374,6 @@ class Access:
             if holder is not None:
                 fault = replace(fault, array=holder.name, offset=where - holder.start)
             raise KernelFaultError(fault)
-        return self.memory, place, None
 
     def shared_index(self, step: int, group: Group, space: str, address: Array, size: int) -> Array:
         """Where in the shared memory of the batch the addresses lie, which may be generic ones."""

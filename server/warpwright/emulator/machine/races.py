@@ -22,7 +22,6 @@ from warpwright.emulator.machine.effects import (
     is_of_block,
     is_strong,
     narrowest_access,
-    spaces_of,
     stores_to,
 )
 from warpwright.emulator.machine.faults import FoundFault, race_in, thread_of
@@ -42,7 +41,7 @@ from warpwright.emulator.machine.order import (
     thread_number,
 )
 from warpwright.emulator.machine.stored import Stored, values_at
-from warpwright.emulator.ptx.model import Instruction
+from warpwright.emulator.machine.unused import UnusedStores
 from warpwright.facts.profile import FaultKind
 
 if TYPE_CHECKING:
@@ -91,9 +90,7 @@ class Watch:
         self.can_check = prepared.threads * prepared.blocks <= MOST_THREADS
         has_fences = any(is_fence(i) for i in program.steps)
         self.fences = Fences(prepared.threads, prepared.blocks) if has_fences and self.can_check else None
-        self.unread: dict[int, FoundFault] = {}
-        self.loads: set[int] = set()
-        self.was_read: Array = np.zeros(MOST_ACCESSES + 1, dtype=bool)
+        self.unused = UnusedStores(program.steps, self.steps)
         self.global_shadow: Shadow | None = None
         shift = narrowest_access(program.steps, "global").bit_length() - 1
         wanted = 24 * (prepared.memory.size >> shift)
@@ -101,25 +98,6 @@ class Watch:
             self.global_shadow = Shadow(prepared.memory.size, shift)
         self.shared_shift = narrowest_access(program.steps, "shared").bit_length() - 1
         self.has_shared = bool(prepared.shared_bytes) and self.can_check
-
-    def unused(self) -> list[FoundFault]:
-        """Stores to shared memory of which no value was read, where that holds of all stores of the source line: the
-        compiler unrolls loops, and what one copy stores may be read where another's is not. None where a load was
-        never come to, which other inputs may come to."""
-        steps = self.prepared.program.steps
-        loads = {
-            n for n in self.steps if steps[n].opcode in {"ld", "ldmatrix", "wgmma"} and "shared" in spaces_of(steps[n])
-        }
-        if not loads <= self.loads:
-            return []
-        read = {_line(steps[step]) for number, step in enumerate(self.steps) if self.was_read[number]}
-        return [fault for fault in self.unread.values() if _line(steps[fault.step]) not in read]
-
-
-def _line(instruction: Instruction) -> tuple[str, int] | int:
-    """The source line of an instruction, or, where it has none, its row in the PTX."""
-    place = instruction.place
-    return instruction.row if place is None else (place.file, place.line)
 
 
 class Races:
@@ -143,7 +121,7 @@ class Races:
 
     def load(self, step: int, group: Group, space: str, index: Array, size: int) -> None:
         """Lanes read `size` bytes each."""
-        self.watch.loads.add(step)
+        self.watch.unused.loads.add(step)
         if step in self.watch.acquiring:
             self.order.acquire(group)
         shadow = self.shadow(space)
@@ -154,7 +132,7 @@ class Races:
             last = shadow.write.take(cell)
             self._compare(step, group, shadow, cell, last, stamp)
             if shadow is self.shared:
-                self._note_read(last)
+                self.watch.unused.note_read(last)
             before = shadow.read.take(cell)
             suspects = self._suspects(shadow, group, before, stamp)
             if suspects is not None:
@@ -197,7 +175,7 @@ class Races:
             last = shadow.write.take(cell)
             self._compare(step, group, shadow, cell, last, stamp, stored)
             if shadow is self.shared:
-                self._note_read(last, self.watch.stamps[step] if stored is not None else None)
+                self.watch.unused.note_read(last, self.watch.stamps[step] if stored is not None else None)
             for read in (shadow.read, shadow.other) if shadow.has_other else (shadow.read,):
                 self._compare(step, group, shadow, cell, read.take(cell), stamp, stored, behind_read=True)
             shadow.write[cell] = stamp
@@ -343,27 +321,15 @@ class Races:
         """Remember a store to shared memory whose values nobody may come to read."""
         watch = self.watch
         number = int(access_number(watch.stamps[step]))
-        if watch.was_read[number] or number in watch.unread or number == MOST_ACCESSES:
+        if not watch.unused.is_new(number):
             return
         lane = int(group.lanes[0])
         byte = int(index[0] if index.ndim else index) % watch.prepared.shared_stride
         thread = thread_of(self.first_block * self.layout.threads + lane, watch.prepared.grid, watch.prepared.block)
         array, offset = watch.prepared.shared_place(byte)
-        watch.unread[number] = FoundFault(
+        watch.unused.unread[number] = FoundFault(
             FaultKind.UNUSED_RESULT, step, "", thread, byte, space="shared", array=array, offset=offset
         )
-
-    def _note_read(self, stamps: Array, own: Array | None = None) -> None:
-        """Whose values are read, or written over by another instruction than `own`: theirs are no unused results."""
-        watch = self.watch
-        if not watch.unread:
-            return
-        numbers = access_number(stamps[stamps != 0])
-        if own is not None:
-            numbers = numbers[numbers != access_number(own)]
-        watch.was_read[numbers] = True
-        for number in [n for n in watch.unread if watch.was_read[n]]:
-            del watch.unread[number]
 
 
 def _warp(stamps: Array) -> Array:
