@@ -82,7 +82,7 @@ def said_in(comment: str, names: Sequence[str] = ()) -> Said | None:
         said.result = Array(found[1], _shape(found[2] or ""))
         comment = comment[found.end() :]
     items = _items(_JOINED.sub(" ", comment).rstrip(". "), {*names, *([said.result.name] if said.result else [])})
-    return said if items is not None and _read(items, said) else None
+    return said if items is not None and _Reader(items, said).read() else None
 
 
 def _items(comment: str, names: set[str]) -> list[_Item] | None:
@@ -156,117 +156,142 @@ def _shape(text: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\s\[\],()x×]\w*|x\w+", text)) if text else ()
 
 
-def _read(items: list[_Item], said: Said) -> bool:
-    """Puts items into `said`; whether each has its place."""
-    at = 0
-    last = ""  # what stood before, without what means nothing
-    is_argued = False  # what the operations are applied to has been named
+@dataclass(slots=True)
+class _Reader:
+    """Puts items into `said`, one after the other. What takes an item says whether it has its place there."""
 
-    def peek(step: int = 1) -> _Item:
-        return items[at + step] if at + step < len(items) else _Item("end")
+    items: list[_Item]
+    said: Said
+    at: int = 0
+    last: str = ""  # what stood before, without what means nothing
+    is_argued: bool = False  # what the operations are applied to has been named
 
-    while at < len(items):
-        item = items[at]
+    def read(self) -> bool:
+        """Whether each item has its place."""
+        while self.at < len(self.items):
+            item = self.items[self.at]
+            if not self._take(item):
+                return False
+            if item.what == "and" and self._following().what == "operation":
+                self.last = "then"
+            elif item.what not in ("empty", "noun", "type", "axis"):
+                self.last = item.what
+            self.at += 1
+        return bool(self.said.before)
+
+    def _following(self) -> _Item:
+        return self.items[self.at + 1] if self.at + 1 < len(self.items) else _Item("end")
+
+    def _take(self, item: _Item) -> bool:
+        said = self.said
         match item.what:
             case "operation":
                 assert item.operation is not None
-                if item.operation.kind == "infix":
-                    if last != "name" or peek().what not in ("name", "noun") or said.before or len(said.operands) != 1:
-                        return False
-                    said.before.append(item.operation)
-                elif said.operands or is_argued or last in ("then", "with"):
-                    if item.operation.kind != "map" or last not in ("then", "with") or not said.before:
-                        return False
-                    said.after.append(("map", item.operation.name))
-                elif said.before and last != "of":
-                    return False  # `relu squared of x` is no relu of squares
-                else:
-                    said.before.append(item.operation)
-            case "name":
-                if said.operands and last not in ("and", "operation", "of"):
-                    return False
-                if said.operands and said.after:
-                    return False
-                said.operands.append(Array(item.text, item.shape))
-            case "shape":
-                if said.operands:
-                    return False
-                said.operands.append(Array("", item.shape))
-            case "axis":
-                if said.axis:
-                    return False
-                said.axis = item.text
-            case "row" | "column":
-                following = peek()
-                if said.axis or following.operation is None or following.operation.kind != "reduce":
-                    return False
-                said.axis = _AXIS_OF[item.what]
+                return self._take_operation(item.operation)
+            case "name" | "shape":
+                return self._take_operand(item)
+            case "noun":
+                self._take_noun(item.text)
+            case "axis" | "row" | "column":
+                return self._take_axis(item)
+            case "bias" | "residual" | "times" | "over" | "eps" | "into":
+                return self._take_with_next(item.what)
+            case "and" | "then" | "with" | "epilogue" | "of":
+                return self._take_joint(item.what)
             case "type":
                 if said.type not in ("", item.text):
                     return False
                 said.type = item.text
-            case "noun":
-                is_argued = bool(said.before)
-                rank, _, count = item.text.partition(" ")
-                if said.rank and int(rank) not in (0, said.rank):
-                    said.rank = -1  # of arrays of several ranks, which an operation of its own may have
-                elif int(rank):
-                    said.rank = int(rank)
-                said.count = 2 if count else said.count
-            case "into":
-                if said.result is not None or peek().what != "name":
-                    return False
-                at += 1
-                said.result = Array(items[at].text, items[at].shape)
-            case "bias" | "residual":
-                name = ""
-                if peek().what == "name":
-                    at += 1
-                    name = items[at].text
-                said.after.append((item.what, name))
-            case "times" | "over":
-                if peek().what not in ("number", "name") or (not said.operands and not said.before):
-                    return False
-                at += 1
-                said.after.append((item.what, items[at].text))
-            case "eps":
-                if peek().what in ("number", "name"):
-                    at += 1
-                    said.eps = items[at].text
             case "affine":
                 said.is_affine = True
             case "in place":
                 said.in_place = True
-            case "and" if peek().what == "operation":
-                if not said.after:
-                    return False
-                last = "then"
-                at += 1
-                continue
-            case "and":
-                if peek().what in ("and", "number", "end"):
-                    return False
-            case "then":
-                if not (said.operands or said.before):
-                    return False
-            case "with":
-                if peek().what == "name" and not _weights(items, at, said):
-                    return False
-                while peek().what in ("name", "and") and said.weights:
-                    at += 1
-            case "epilogue":
-                if not said.after:
-                    return False
-            case "of":
-                of = next((each for each in items[at + 1 :] if each.what not in ("empty", "type")), _Item("end"))
-                if of.what in ("end", "then", "and", "with", "into"):
-                    return False  # `gelu of activations`: of what is said by a word that means nothing else here
             case "number":
                 return False
-        if item.what not in ("empty", "noun", "type", "axis"):
-            last = item.what
-        at += 1
-    return bool(said.before)
+        return True
+
+    def _take_operation(self, operation: Operation) -> bool:
+        said, last = self.said, self.last
+        if operation.kind == "infix":
+            is_between = last == "name" and self._following().what in ("name", "noun")
+            if not is_between or said.before or len(said.operands) != 1:
+                return False
+            said.before.append(operation)
+        elif said.operands or self.is_argued or last in ("then", "with"):
+            if operation.kind != "map" or last not in ("then", "with") or not said.before:
+                return False
+            said.after.append(("map", operation.name))
+        elif said.before and last != "of":
+            return False  # `relu squared of x` is no relu of squares
+        else:
+            said.before.append(operation)
+        return True
+
+    def _take_operand(self, item: _Item) -> bool:
+        said = self.said
+        is_further = item.what == "name" and self.last in ("and", "operation", "of") and not said.after
+        if said.operands and not is_further:
+            return False
+        said.operands.append(Array(item.text, item.shape))
+        return True
+
+    def _take_noun(self, text: str) -> None:
+        said = self.said
+        self.is_argued = bool(said.before)
+        rank, _, count = text.partition(" ")
+        if said.rank and int(rank) not in (0, said.rank):
+            said.rank = -1  # of arrays of several ranks, which an operation of its own may have
+        elif int(rank):
+            said.rank = int(rank)
+        said.count = 2 if count else said.count
+
+    def _take_axis(self, item: _Item) -> bool:
+        if self.said.axis:
+            return False
+        if item.what != "axis":
+            following = self._following().operation
+            if following is None or following.kind != "reduce":
+                return False
+        self.said.axis = item.text if item.what == "axis" else _AXIS_OF[item.what]
+        return True
+
+    def _take_with_next(self, what: str) -> bool:
+        """What is of the name or the number behind it."""
+        said, following = self.said, self._following()
+        is_named = following.what == "name" or (following.what == "number" and what in ("times", "over", "eps"))
+        if what == "into":
+            if said.result is not None or not is_named:
+                return False
+            said.result = Array(following.text, following.shape)
+        elif what in ("bias", "residual"):
+            said.after.append((what, following.text if is_named else ""))
+        elif what in ("times", "over"):
+            if not is_named or (not said.operands and not said.before):
+                return False
+            said.after.append((what, following.text))
+        elif is_named:
+            said.eps = following.text
+        self.at += is_named
+        return True
+
+    def _take_joint(self, what: str) -> bool:
+        """What joins the item behind it to what stands before."""
+        said, following = self.said, self._following()
+        if what == "and":
+            return bool(said.after) if following.what == "operation" else following.what not in ("and", "number", "end")
+        if what == "then":
+            return bool(said.operands or said.before)
+        if what == "epilogue":
+            return bool(said.after)
+        if what == "with":
+            if following.what == "name" and not _weights(self.items, self.at, said):
+                return False
+            while self._following().what in ("name", "and") and said.weights:
+                self.at += 1
+            return True
+        of = next((each for each in self.items[self.at + 1 :] if each.what not in ("empty", "type")), _Item("end"))
+        # Else, as in `gelu of activations`, it is of what is said by a word that means nothing else here.
+        return of.what not in ("end", "then", "and", "with", "into")
 
 
 def is_of_arrays(said: Said) -> bool:
