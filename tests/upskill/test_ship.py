@@ -100,11 +100,11 @@ def test_parts_without_trained_weights_are_refused(tmp_path: Path, tiny: Path) -
 
 
 def test_a_code_has_the_bits_that_are_asked_for() -> None:
-    from warpwright.assist.taught.weight_codes import decoded, encoded
+    from warpwright.assist.taught.weight_codes import change_of, codes_of
 
     change = np.random.default_rng(1).normal(0, 1, (16, 192)).astype("float32")
     for bits in (1, 2, 3, 4):
-        codes = encoded(change, bits)
+        codes = codes_of(change, bits)
         assert codes.planes.shape == (bits, 16, 24)
-        assert len(np.unique(np.abs(decoded(codes)[0]))) <= 2 ** (bits - 1)
-    assert not decoded(encoded(np.zeros((8, 128), dtype="float32"), 2)).any()
+        assert len(np.unique(np.abs(change_of(codes)[0]))) <= 2 ** (bits - 1)
+    assert not change_of(codes_of(np.zeros((8, 128), dtype="float32"), 2)).any()

@@ -84,21 +84,15 @@ def find_model(spec: str | None = None, progress: Progress = silent) -> ModelFil
     for WARPWRIGHT_MODEL and, without that, the taught default, which is made if this is its first use: the base where
     an adapter of the user's own is to be loaded with it.
     """
-    spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
-    if (unusable := _unusable_adapter()) is not None:
-        return unusable
-    if spec is not None:
-        return _named(spec)
+    if (named := _named(spec)) is not None:
+        return named
     return assemble_default(progress) if _own_adapter() else assemble_taught(progress)
 
 
 def look_for_model(spec: str | None = None) -> ModelFile | Missing:
     """What `find_model` would find, at once: the default is neither read nor made."""
-    spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
-    if (unusable := _unusable_adapter()) is not None:
-        return unusable
-    if spec is not None:
-        return _named(spec)
+    if (named := _named(spec)) is not None:
+        return named
     base = ModelFile(cache_dir() / "models" / DEFAULT.file_name, DEFAULT.name, is_default=True)
     found = base
     if not _own_adapter():
@@ -112,7 +106,11 @@ def look_for_model(spec: str | None = None) -> ModelFile | Missing:
     return Missing("model", f"The weights of {DEFAULT.name} are not installed.", INSTALL)
 
 
-def _named(spec: str) -> ModelFile | Missing:
+def _named(spec: str | None) -> ModelFile | Missing | None:
+    """The model that the user names, or what is wrong with it or their adapter; None where the default is meant."""
+    spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
+    if (unusable := _unusable_adapter()) is not None or spec is None:
+        return unusable
     path = _expanded(spec)
     spelled_as_path = spec.startswith(("./", "../", "/", "~"))
     if spelled_as_path or path.exists() or not _HUGGING_FACE.fullmatch(spec):

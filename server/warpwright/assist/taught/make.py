@@ -19,7 +19,7 @@ from warpwright.assist.taught.added_weights import added
 from warpwright.assist.taught.card import MARK, TAUGHT_KEY, Card, read_card
 from warpwright.assist.taught.cut_vocabulary import cut, kept_tokens
 from warpwright.assist.taught.gguf_file import GgufError, fingerprint, read_gguf, write_gguf
-from warpwright.assist.taught.weight_codes import Codes, decoded, encoded
+from warpwright.assist.taught.weight_codes import Codes, change_of, codes_of
 
 DAMAGED, NO_ROOM = 2, 3
 """Exit statuses: what is needed is missing or damaged; a file could not be read or written."""
@@ -32,7 +32,7 @@ def write_changes(changes: Mapping[str, Any], bits: int, path: Path) -> None:
 
     arrays: dict[str, Any] = {}
     for name, change in changes.items():
-        codes = encoded(change, bits)
+        codes = codes_of(change, bits)
         arrays |= {f"{name}/{_PLANES}": codes.planes, f"{name}/{_SCALES}": codes.scales}
     with path.open("wb") as file:
         np.savez(file, **arrays)
@@ -61,7 +61,7 @@ def read_part(path: Path) -> dict[str, Callable[[], Any]]:
 
 
 def _change(archive: Any, name: str) -> Any:
-    return decoded(Codes(archive[f"{name}/{_PLANES}"], archive[f"{name}/{_SCALES}"]))
+    return change_of(Codes(archive[f"{name}/{_PLANES}"], archive[f"{name}/{_SCALES}"]))
 
 
 def make(base: Path, out: Path, folder: Path, told: Callable[[float], None] = lambda share: None) -> None:

@@ -32,13 +32,13 @@ class Codes:
     scales: Any
 
 
-def encoded(change: Any, bits: int) -> Codes:
+def codes_of(change: Any, bits: int) -> Codes:
     """Codes of a matrix of floats, whose columns are a multiple of 8.
 
     >>> import numpy as np
     >>> change = np.random.default_rng(0).normal(0, 1e-3, (64, 256)).astype("float32")
     >>> for bits in (1, 2, 3):
-    ...     error = decoded(encoded(change, bits)) - change
+    ...     error = change_of(codes_of(change, bits)) - change
     ...     print(bits, round(float((error**2).sum() / (change**2).sum()), 2))
     1 0.36
     2 0.12
@@ -62,7 +62,7 @@ def encoded(change: Any, bits: int) -> Codes:
     return Codes(planes, scales.astype(np.float16))
 
 
-def decoded(codes: Codes) -> Any:
+def change_of(codes: Codes) -> Any:
     """The matrix that codes stand for, in float32."""
     import numpy as np
 
