@@ -23,10 +23,10 @@ from warpwright.assist.formula_votes import TEMPERATURE
 
 from warpwright_upskill.console import StageError, progress_bar, stage
 from warpwright_upskill.data.render import render
-from warpwright_upskill.examples import FORMULA, HELD_OUT, PLAN, REPAIR, read_examples
-from warpwright_upskill.gemma import BOS, Tokens, Vocabulary, choose_device, load_weights, vocabulary_hash
+from warpwright_upskill.examples import FORMULA, HELD_OUT, PLAN, REPAIR, evenly_spaced, read_examples
+from warpwright_upskill.gemma import BOS, Tokens, Vocabulary, choose_device, choose_dtype, load_weights, vocabulary_hash
 from warpwright_upskill.options import find_base, model_option
-from warpwright_upskill.prompts import read_prompts, spread
+from warpwright_upskill.prompts import read_prompts
 from warpwright_upskill.training.lora import load_adapter
 from warpwright_upskill.training.sampling import sample
 
@@ -73,7 +73,7 @@ def prepare(prompts: Path, shown: Path | None, examples: Path | None, limit: int
     index = Examples((each.problem, each.formula) for each in known if each.task == FORMULA and each.split != HELD_OUT)
     tokens = Tokens(gguf)
     found = {}
-    for prompt in spread(read_prompts(prompts), limit):
+    for prompt in evenly_spaced(read_prompts(prompts), limit):
         near = index.nearest(prompt.comment)
         request = FormulaRequest(prompt.comment, prompt.given, near[0] if near else None)
         found[prompt.id] = [BOS, *tokens.encode(formula_prompt(request))]
@@ -104,7 +104,7 @@ def ask(prompts: Path, adapter: Path, tries: int, most: int, out: Path, model: s
         raise StageError(f"{prompts}: holds tokens of another vocabulary; prepare them with this --model.")
     pieces = Vocabulary(gguf)
     device = choose_device("auto")
-    weights = load_weights(gguf, device=device, dtype="bfloat16" if device == "cuda" else "float32")
+    weights = load_weights(gguf, device=device, dtype=choose_dtype("auto", device))
     taught = load_adapter(weights, adapter, gguf)
     rows = list(asked.values())
     with progress_bar("answers", 100) as progress:

@@ -65,10 +65,10 @@ from warpwright_upskill.evaluation.systems import (
     WordsSystem,
 )
 from warpwright_upskill.evaluation.worker import Worker
-from warpwright_upskill.examples import FORMULA, HELD_OUT, Example, read_examples
+from warpwright_upskill.examples import FORMULA, HELD_OUT, Example, evenly_spaced, read_examples
 from warpwright_upskill.install import check_is_adapter
 from warpwright_upskill.options import existing_file, find_base, model_option
-from warpwright_upskill.prompts import Prompt, read_prompts, spread
+from warpwright_upskill.prompts import Prompt, read_prompts
 
 TAUGHT, BASE, WORDS, ENDPOINT, KEPT = "taught", "base", "words", "endpoint", "kept"
 _PROMPTS = Path("model/prompts")
@@ -230,10 +230,10 @@ def main(
     form: str,
     model: str | None,
 ) -> None:
-    prompts = spread(read_prompts(where), limit)
+    prompts = evenly_spaced(read_prompts(where), limit)
     known = read_examples(examples) if examples else []
     held = [each for each in known if each.split == HELD_OUT]
-    plans, repairs = spread(asked_plans(held), limit), spread(asked_repairs(held), limit)
+    plans, repairs = evenly_spaced(asked_plans(held), limit), evenly_spaced(asked_repairs(held), limit)
     wanted = ask or _there(model, adapter, corpus, endpoint, files)
     local: dict[str, tuple[ModelFile, Path | None]] = {}
     if BASE in wanted:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from warpwright_upskill.console import StageError
+
+_T = TypeVar("_T")
 
 VERSION = 2
 FORMULA, PLAN, REPAIR, KERNEL = "formula", "plan", "repair", "kernel"
@@ -143,6 +145,15 @@ def in_parts(name: str, total: int, most: int, make: Callable[[int, int], list[E
     """
     sizes = ((first, min(most, total - first)) for first in range(0, total, most))
     return {f"{name}-{first}-{count}": partial(make, first, count) for first, count in sizes}
+
+
+def evenly_spaced(items: Sequence[_T], most: int) -> list[_T]:
+    """So many of the items at most; 0 is all.
+
+    >>> evenly_spaced([0, 1, 2, 3, 4, 5], 3)
+    [0, 2, 4]
+    """
+    return [items[at * len(items) // most] for at in range(most)] if 0 < most < len(items) else list(items)
 
 
 def write_json_lines(path: Path, items: Iterable[Example | Rejected]) -> None:

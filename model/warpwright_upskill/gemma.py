@@ -100,6 +100,11 @@ def choose_device(asked: str) -> str:
     return asked
 
 
+def choose_dtype(asked: str, device: str) -> str:
+    """ "auto" is what a device computes fast in."""
+    return ("bfloat16" if device == "cuda" else "float32") if asked == "auto" else asked
+
+
 @contextmanager
 def quiet_warnings() -> Iterator[None]:
     """Keep the libraries' notes about their own next versions from the user."""

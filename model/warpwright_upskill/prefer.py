@@ -19,7 +19,7 @@ import click
 from warpwright.progress import Progress, silent
 
 from warpwright_upskill.console import fail, progress_bar, stage
-from warpwright_upskill.gemma import choose_device, vocabulary_hash
+from warpwright_upskill.gemma import choose_device, choose_dtype, vocabulary_hash
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.rows import Row, read_rows
 from warpwright_upskill.training.batching import learning_rate_at
@@ -48,7 +48,7 @@ def prefer(
     import torch
 
     device = choose_device(config.device)
-    dtype = ("bfloat16" if device == "cuda" else "float32") if config.dtype == "auto" else config.dtype
+    dtype = choose_dtype(config.dtype, device)
     model = trained_model(gguf, config, device, dtype, start)
     trained = [each for each in model.parameters() if each.requires_grad]
     module = losses_module(model)

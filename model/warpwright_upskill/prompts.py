@@ -31,7 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import numpy as np
@@ -53,8 +53,6 @@ _REQUIRED = ("id", "family", "comment", "given", "inputs", "reference")
 _KEYS = {*_REQUIRED, "sizes", "outputs"}
 _FEWEST_WORDS = 4
 _REDRAWN, _OTHER = 4, 100  # how often an input is drawn anew, and from which seed
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,15 +226,6 @@ def _equal(one: Sequence[Result], other: Sequence[Result]) -> bool:
         np.array_equal(a.values, b.values, equal_nan=a.values.dtype.kind in "fc")
         for a, b in zip(one, other, strict=True)
     )
-
-
-def spread(items: Sequence[_T], limit: int) -> list[_T]:
-    """So many, evenly spaced; 0 is all.
-
-    >>> spread([0, 1, 2, 3, 4, 5], 3)
-    [0, 2, 4]
-    """
-    return [items[at * len(items) // limit] for at in range(limit)] if 0 < limit < len(items) else list(items)
 
 
 @click.group()

@@ -22,7 +22,7 @@ from warpwright.progress import Progress, silent
 
 from warpwright_upskill.console import StageError, progress_bar, stage
 from warpwright_upskill.examples import DEV, TRAIN
-from warpwright_upskill.gemma import EOS, Vocabulary, choose_device, load_weights, vocabulary_hash
+from warpwright_upskill.gemma import EOS, Vocabulary, choose_device, choose_dtype, load_weights, vocabulary_hash
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.rows import PRETRAIN, Row, read_rows, rows_of, write_rows
 from warpwright_upskill.train import train
@@ -149,7 +149,7 @@ def retrain(
                 raise StageError("There is no training row of a task that `mix` gives a share.")
             if not (folder / "kept.rows").is_file():
                 device = choose_device(config.device)
-                dtype = ("bfloat16" if device == "cuda" else "float32") if config.dtype == "auto" else config.dtype
+                dtype = choose_dtype(config.dtype, device)
                 model = load_adapter(load_weights(gguf, device=device, dtype=dtype), adapter, gguf)
                 lesson = taught_by(
                     model, asked, vocabulary, config, each=each, temperature=temperature, workers=workers,

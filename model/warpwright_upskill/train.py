@@ -23,8 +23,8 @@ import click
 from warpwright.progress import Progress, silent
 
 from warpwright_upskill.console import fail, progress_bar, stage
-from warpwright_upskill.examples import DEV, TRAIN
-from warpwright_upskill.gemma import Vocabulary, choose_device
+from warpwright_upskill.examples import DEV, TRAIN, evenly_spaced
+from warpwright_upskill.gemma import Vocabulary, choose_device, choose_dtype
 from warpwright_upskill.gguf_file import fingerprint, read_gguf
 from warpwright_upskill.options import find_base, model_option
 from warpwright_upskill.rows import Row, rows_of
@@ -72,7 +72,7 @@ def train(
 
     started = time.perf_counter()
     device = choose_device(config.device)
-    dtype = ("bfloat16" if device == "cuda" else "float32") if config.dtype == "auto" else config.dtype
+    dtype = choose_dtype(config.dtype, device)
     here = accelerate.Accelerator(
         cpu=device == "cpu", mixed_precision="bf16" if (device, dtype) == ("cuda", "bfloat16") else "no"
     )
@@ -80,7 +80,7 @@ def train(
     taught = [row for row in rows if row.split == TRAIN]
     if config.examples:
         tasks = sorted({row.task for row in taught})
-        taught = [r for task in tasks for r in spread_over([r for r in taught if r.task == task], config.examples)]
+        taught = [r for task in tasks for r in evenly_spaced([r for r in taught if r.task == task], config.examples)]
     shares = dict(config.mix)
     dev = [row for row in rows if row.split == DEV and shares.get(row.task, 0.0) > 0]
     steps = steps_of(taught, replayed, config)
@@ -97,7 +97,7 @@ def train(
     trained = [each for each in model.parameters() if each.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=config.learning_rate, weight_decay=0.0)
     module: Any = here.prepare(losses_module(model))
-    measured = spread_over(dev, MOST_MEASURED)
+    measured = evenly_spaced(dev, MOST_MEASURED)
     before = mean_loss(module, measured, here, config)
     state = State()
     if saved is not None:
@@ -212,12 +212,6 @@ def is_over(judged: Sequence[dict[str, Any]], patience: int) -> bool:
     return len(scores) > patience and max(scores[-patience:]) <= max(scores[:-patience])
 
 
-def spread_over(rows: Sequence[Row], most: int) -> list[Row]:
-    """At most so many of the rows, evenly spaced."""
-    count = min(most, len(rows))
-    return [rows[at * len(rows) // count] for at in range(count)]
-
-
 def mean_loss(module: Any, rows: Sequence[Row], here: Any, config: Config) -> float | None:
     """Mean loss per answer token over all rows; None where there are none."""
     import torch
@@ -242,7 +236,7 @@ def judge_model(model: Any, rows: Sequence[Row], vocabulary: Vocabulary, here: A
     from accelerate.utils import gather_object
 
     asked = [
-        row for task, _ in config.mix for row in spread_over([row for row in rows if row.task == task], config.judged)
+        row for task, _ in config.mix for row in evenly_spaced([row for row in rows if row.task == task], config.judged)
     ]
     own = asked[here.process_index :: here.num_processes]
     with here.autocast(), as_it_is():

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from warpwright.assist.blocks import Proposal, read_blocks
+from warpwright.assist.repair_task import repair_answer
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import Source
 from warpwright_upskill.data.bugs import KINDS, bugs_of
 from warpwright_upskill.data.render import render
-from warpwright_upskill.data.repairs import HELD_OUT_FAMILIES, repaired_answer
+from warpwright_upskill.data.repairs import HELD_OUT_FAMILIES
 from warpwright_upskill.data.symptoms import Written, verdicts
 from warpwright_upskill.evaluation.judge_repairs import copied, judge_repair
 from warpwright_upskill.examples import HELD_OUT, REPAIR, TRAIN, Example, read_examples
@@ -39,6 +40,11 @@ __global__ void sums(const float* a, float* b, int R, int C) {
 @pytest.fixture(scope="module")
 def repairs(collected: Path) -> list[Example]:
     return [each for each in read_examples(collected) if each.task == REPAIR]
+
+
+def repaired_answer(example: Example) -> str:
+    """The answer that an example teaches."""
+    return repair_answer(example.reasoning_steps[0], example.edits)
 
 
 def test_each_mistake_changes_the_text_in_one_place() -> None:

@@ -148,11 +148,6 @@ def _example(broken: Broken, verdict: Verdict) -> Example | Rejected:
     )
 
 
-def repaired_answer(example: Example) -> str:
-    """The answer that an example teaches."""
-    return repair_answer(example.reasoning_steps[0], example.edits)
-
-
 def written_of(example: Example) -> Written:
     """The code that an example's kernel is of."""
     form = example.provenance.structure.partition(" ")[0]
