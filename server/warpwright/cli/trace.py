@@ -12,7 +12,7 @@ import click
 
 from warpwright.cli.terminal import CannotRun, NumberRange, print_or_write, progress_line, stop_on_ctrl_c
 from warpwright.missing import Missing
-from warpwright.syntax.encoding import shown_in
+from warpwright.syntax.encoding import encoded, shown_in
 from warpwright.timeline.kept import keep
 from warpwright.timeline.model import TraceError
 from warpwright.timeline.program import Toolkit, record_program
@@ -150,7 +150,7 @@ def _own_options(script: Path, arguments: tuple[str, ...]) -> str:
         text = script.read_bytes() if given else b""
     except OSError:
         return ""
-    return " and ".join(each for each in given if each.lstrip("-").encode() not in text)
+    return " and ".join(each for each in given if encoded(each.lstrip("-")) not in text)
 
 
 def cuda_toolkit() -> Toolkit:

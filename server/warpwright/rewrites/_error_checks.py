@@ -11,6 +11,7 @@ from tree_sitter import Node
 
 from warpwright.cuda.functions import called_name
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
@@ -271,6 +272,6 @@ def include_edits(source: Source, includes: list[str], macro: str = "") -> list[
         added[at] = added.get(at, "") + include + newline
     if macro:
         at = present[-1].end_byte
-        is_apart = source.data[at : at + len(newline)] in (b"", newline.encode())
+        is_apart = source.data[at : at + len(newline)] in (b"", encoded(newline))
         added[at] = added.get(at, "") + newline + macro + newline + ("" if is_apart else newline)
     return [TextEdit(at, at, text) for at, text in sorted(added.items())]
