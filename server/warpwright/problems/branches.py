@@ -16,7 +16,7 @@ from warpwright.cuda.walks import nodes_below
 from warpwright.facts.model import Program
 from warpwright.problems.expressions import Expression, ExpressionError, Number, evaluate
 from warpwright.problems.host import HostExpressions, Pinned, Way
-from warpwright.syntax.nodes import ancestors, walk
+from warpwright.syntax.nodes import ancestors, enclosing, walk
 from warpwright.syntax.source import Source
 
 _NOT_FOLLOWED = ("call_expression", "subscript_expression", "field_expression", "assignment_expression")
@@ -57,7 +57,7 @@ def _compared(source: Source, function: Node, place: Node, reader: HostExpressio
                     if (found := _equality(source, part, reader)) is not None:
                         yield (*found, holds)
         elif outer.type == "case_statement":
-            switch = next((node for node in ancestors(outer) if node.type == "switch_statement"), None)
+            switch = enclosing(outer, "switch_statement")
             on, value = switch and switch.child_by_field_name("condition"), outer.child_by_field_name("value")
             name = _plain(on) if on is not None else None
             number = _number(value, reader) if value is not None else None

@@ -12,7 +12,7 @@ from warpwright.rewrites._guards import comparisons
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._uniform import is_uniform
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import ancestors, descendants, enclosing
 from warpwright.syntax.source import Source
 
 
@@ -72,5 +72,5 @@ def _require_visible(kernel: Kernel, block: Node, tests: list[Node], visible: in
 
 def is_outer(value: Node, block: Node) -> bool:
     """Whether it is the value of a variable that is declared at a kernel's outermost level."""
-    statement = next((n for n in ancestors(value) if n.type == "declaration"), None)
+    statement = enclosing(value, "declaration")
     return statement is not None and statement.parent == block

@@ -15,7 +15,7 @@ from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import functions_of, macro_texts
-from warpwright.syntax.nodes import ancestors, declared_name, descendants, parameters_of, uncommented
+from warpwright.syntax.nodes import declared_name, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 
@@ -143,7 +143,7 @@ def changed_names(source: Source, block: Node) -> Iterator[str]:
                 target = None
         if target is not None:
             yield from _base_names(source, target)
-    yield from _bound_otherwise(source, next((n for n in ancestors(block) if n.type == "function_definition"), block))
+    yield from _bound_otherwise(source, enclosing(block, "function_definition") or block)
 
 
 @lru_cache(maxsize=256)

@@ -17,9 +17,9 @@ from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_names
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import (
-    ancestors,
     declared_name,
     descendants,
+    enclosing,
     launch_configuration,
     node_at,
     parameters_of,
@@ -175,7 +175,7 @@ def _changed_outside(source: Source, function: Node, name: str) -> str:
     for static in descendants(function, "storage_class_specifier"):
         if static.parent is not None and static.parent.type == "declaration" and source.node_text(static) == "static":
             return source.node_text(static.parent)
-    kind = next((n for n in ancestors(function) if n.type in ("struct_specifier", "class_specifier")), None)
+    kind = enclosing(function, "struct_specifier", "class_specifier")
     own_kind = kind.child_by_field_name("name") if kind is not None else None
     if own_kind is not None and source.node_text(own_kind) == name:  # a constructor sets an object that is new
         return ""

@@ -73,7 +73,7 @@ from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._quotients import made_whole
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import LOOPS, ancestors, descendants, uncommented
+from warpwright.syntax.nodes import LOOPS, ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "fast-math-functions"
@@ -218,7 +218,7 @@ def _quotient(kernel: Kernel, indices: Indices, node: Node, edits: list[TextEdit
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None or not any(c.type == "/" for c in node.children) or in_macro(node):
         return []
-    loop = next((n for n in ancestors(node) if n.type in LOOPS), None)
+    loop = enclosing(node, *LOOPS)
     if loop is None or any(e.start < right.start_byte and left.end_byte < e.end for e in edits):
         return []
     if not is_float(kernel, node) or right.type == "number_literal" or made_whole(source, indices, node):

@@ -101,7 +101,7 @@ from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._quotients import computed_from_data, made_whole, wider_than_float
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import LOOPS, ancestors, descendants, uncommented
+from warpwright.syntax.nodes import LOOPS, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "replace-division"
@@ -125,7 +125,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         operator = division.child_by_field_name("operator")
         if operator is None or operator.type not in ("/", "%", "/="):
             continue
-        loop = next((n for n in ancestors(division) if n.type in LOOPS), None)
+        loop = enclosing(division, *LOOPS)
         if loop is None or (at is not None and not overlaps(source.span(division), at)):
             continue
         try:
@@ -170,7 +170,7 @@ def _require_line_before(source: Source, loop: Node) -> None:
 def _reciprocals(kernel: Kernel, indices: Indices, division: Node, loop: Node, at: Span | None) -> Rewrite:
     """The reciprocals of a divisor and of others, before the outermost loop that does not change it."""
     source = kernel.source
-    while (outer := next((n for n in ancestors(loop) if n.type in LOOPS), None)) is not None:
+    while (outer := enclosing(loop, *LOOPS)) is not None:
         try:
             _divisor(source, indices, division, outer)
             _require_line_before(source, outer)

@@ -74,7 +74,7 @@ from warpwright.rewrites._movable import movable_body
 from warpwright.rewrites._quotients import made_whole
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import LOOPS, ancestors, descendants, uncommented, walk
+from warpwright.syntax.nodes import LOOPS, descendants, enclosing, uncommented, walk
 from warpwright.syntax.source import Source, Span
 
 NAME = "running-power"
@@ -99,7 +99,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     for call in descendants(block, "call_expression"):
         if called_name(call, source) not in ("pow", "powf") or (at and not overlaps(source.span(call), at)):
             continue
-        node = next((n for n in ancestors(call) if n.type in LOOPS), None)
+        node = enclosing(call, *LOOPS)
         loop = _loop(source, node) if node is not None and node.type == "for_statement" else None
         try:
             if loop is not None:
@@ -173,7 +173,7 @@ def _steady_base(kernel: Kernel, indices: Indices, loop: CountedLoop, call: Node
         raise NoMatchError(f"{name} at line {line_of(source, call)} is the program's own.")
     if whole := made_whole(source, indices, call):
         raise NoMatchError(f"`{whole}` is a whole number, which the last bit of a power may decide.")
-    if next((n for n in ancestors(call) if n.type in LOOPS), None) != loop.node:
+    if enclosing(call, *LOOPS) != loop.node:
         raise NoMatchError
     return base
 
@@ -200,7 +200,7 @@ def _is_counter(source: Source, loop: CountedLoop, call: Node, exponent: Node) -
 
 def _is_same(source: Source, loop: CountedLoop, call: Node, base: str) -> bool:
     arguments = uncommented(call.child_by_field_name("arguments"))
-    inner = next((n for n in ancestors(call) if n.type in LOOPS), None) == loop.node
+    inner = enclosing(call, *LOOPS) == loop.node
     return (
         len(arguments) == 2
         and inner
