@@ -22,7 +22,7 @@ _KINDS = frozenset({
     "switch_statement", "template_instantiation", "field_initializer", "function_declarator",
 })  # fmt: skip
 _MOST_SOURCES = 24
-_MOST_FUNCTIONS = 128
+_MOST_FUNCTIONS = 64
 
 
 @lru_cache(maxsize=_MOST_SOURCES)

@@ -29,6 +29,7 @@ from warpwright.lsp.folders import Folders
 from warpwright.lsp.turns import OvertakenError, Turns
 from warpwright.rules.registry import all_rules
 from warpwright.syntax.encoding import decoded
+from warpwright.syntax.nodes import forget_nodes
 from warpwright.syntax.source import Source
 from warpwright.toolchain.remarks import Remark, carried
 
@@ -192,7 +193,7 @@ class Documents:
             log.warning("%s is not analysed: %s", document.path, analysis.skipped)
 
 
-_GARBAGE = (100_000, 20, 50)
+_GARBAGE = (50_000, 5, 4)
 """An analysis makes some 100,000 objects that hold others, and few of them in circles: to look for garbage every 700,
 as is usual, takes a seventh of its time."""
 
@@ -237,6 +238,7 @@ def _analysed(
 ) -> Analysis:
     """Parse what changed since `before`, and follow the kernels for which something changed. In a thread of its own."""
     _prepare()
+    forget_nodes()  # of the version before
     source = Source(path, data)
     if before is not None and not unreadable(data) and not unreadable(before.data):
         edit = edit_between(before.data, data)

@@ -80,6 +80,12 @@ def enclosing(node: Node, *types: str) -> Node | None:
     return found
 
 
+def forget_nodes() -> None:
+    """Let go of the nodes that were asked about: each keeps the tree of its version of a text."""
+    _enclosing.clear()
+    parent_of.cache_clear()
+
+
 def uncommented(node: Node | None) -> list[Node]:
     """The named children other than comments: what an argument list or a `<<<...>>>` holds. None holds nothing."""
     return [child for child in node.named_children if child.type != "comment"] if node is not None else []
