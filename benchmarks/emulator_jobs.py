@@ -13,7 +13,7 @@ from emulator_lines import Row, compare
 from warpwright.emulator.launch import ArrayArgument, Launch, Run, ScalarArgument, run
 from warpwright.emulator.profile import SEED, machine_code_of
 from warpwright.emulator.program import Program, as_machine_code
-from warpwright.emulator.ready import make_ready
+from warpwright.emulator.ready import ARCH, make_ready
 from warpwright.emulator.values import arguments_of
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel
@@ -22,6 +22,7 @@ from warpwright.missing import Missing
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Case, Problem
 from warpwright.syntax.source import read_include, read_source
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.machine_code import MemoryInstruction
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,7 +48,7 @@ class Job:
 def jobs_of(path: Path) -> Iterator[Job | str]:
     """The kernels of a file, each launched once in the emulator; a sentence for one that cannot be."""
     unit = analyze(read_source(path), read_include)
-    code = machine_code_of(unit)
+    code = machine_code_of(compile_cubin(unit.source, arch=ARCH))
     if isinstance(code, Missing):
         raise SystemExit(f"{path}: {code}")
     for kernel in unit.defined_kernels:

@@ -28,7 +28,7 @@ def launched_elsewhere(source: Source, definition: Node, name: str, unit: Source
     `definition` is its `function_definition` in `source`, a file of the translation unit `unit`.
 
     >>> text = Source("a.cu", b"__global__ void k(int *a) { } static __global__ void own(int *a) { }")
-    >>> first, second = descendants(text.root, "function_definition")
+    >>> first, second = nodes_below(text, text.root, "function_definition")
     >>> launched_elsewhere(text, first, "k", text, has_main=False)
     'k has external linkage, and the file no `main`'
     >>> launched_elsewhere(text, first, "k", text, has_main=True)
