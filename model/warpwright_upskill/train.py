@@ -236,7 +236,9 @@ def judge_model(model: Any, rows: Sequence[Row], vocabulary: Vocabulary, here: A
     from accelerate.utils import gather_object
 
     asked = [
-        row for task, _ in config.mix for row in evenly_spaced([row for row in rows if row.task == task], config.judged)
+        row
+        for task, _ in (config.mix if config.judged else ())  # of `evenly_spaced`, 0 is all
+        for row in evenly_spaced([row for row in rows if row.task == task], config.judged)
     ]
     own = asked[here.process_index :: here.num_processes]
     with here.autocast(), as_it_is():

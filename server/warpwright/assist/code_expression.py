@@ -79,7 +79,7 @@ def equation_in(comment: str, signature: Sequence[Parameter]) -> str:
     >>> equation_in("SGD step: w -= lr * g", parameters("float* w, const float* g, float lr, int n"))
     'w = w - (lr * g)'
     """
-    if sum(not each.pointer and each.type[:1] in ("i", "u") for each in signature) != 1:
+    if sum(each.is_size for each in signature) != 1:
         return ""
     text = re.sub(r"(?<=[\d.])f\b", "", _HEADING.sub("", comment, count=1).strip().rstrip(".;"))
     if changed := _CHANGED.match(text):
@@ -88,7 +88,7 @@ def equation_in(comment: str, signature: Sequence[Parameter]) -> str:
     if tree is None:
         return ""
     if any(isinstance(each, ast.Div) for each in ast.walk(tree)) and any(
-        each.pointer and each.type[:1] in ("i", "u") for each in signature
+        each.pointer and each.is_whole for each in signature
     ):
         return ""  # of whole numbers or of their values
     known = {each.name for each in signature}

@@ -22,6 +22,7 @@ from warpwright.assist.endpoint import KEY, Endpoint
 from warpwright.assist.engine import Completion, CompletionRequest, Engine, EngineError
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.syntax.encoding import encoded, shown_bytes
+from warpwright.toolchain.nvcc_output import printable
 
 POLL_SECONDS = 0.02
 CONNECT_SECONDS = 10.0
@@ -270,4 +271,4 @@ def _first_line(data: bytes) -> str:
     '\ufffd[2Jno such'
     """
     line = (shown_bytes(data).strip().splitlines() or ["nothing"])[0][:200]
-    return "".join(each if each.isprintable() else "\ufffd" for each in line)
+    return printable(line, len(line))

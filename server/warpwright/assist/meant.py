@@ -110,7 +110,7 @@ def _is_copy(formula: Formula) -> bool:
 
 def _fits_whole(formula: Formula, signature: tuple[Parameter, ...]) -> bool:
     """Whether the signature fits, and each size that it hands over is one of the formula."""
-    whole = [each for each in signature if not each.pointer and each.type[:1] in ("i", "u")]
+    whole = [each for each in signature if each.is_size]
     sizes = [each for each in whole if each.name not in formula.scalars]
     return fits(formula, signature) and len(sizes) <= len(formula.sizes)
 

@@ -49,6 +49,16 @@ class Parameter:
     tensor: bool = False
     rank: int | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds whole numbers, or points to such."""
+        return self.type[:1] in ("i", "u")
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it may be an extent: a whole number that is handed over itself."""
+        return not self.pointer and self.is_whole
+
 
 def parameters(given: str) -> tuple[Parameter, ...]:
     """What is declared, in order; nothing of what cannot be read.

@@ -98,7 +98,7 @@ def _in_code(comment: str, signature: Sequence[Parameter]) -> _Texts | None:
     if (found := said_in_code(comment)) is None:
         return None
     said, rank = found
-    whole = sum(not each.pointer and each.type[:1] in ("i", "u") for each in signature)
+    whole = sum(each.is_size for each in signature)
     ranks = [max(rank, min(whole, len(DIMS))) or 1]
     return name_in_code(comment), [partial(in_code, comment, Names(said, signature), rank) for rank in ranks]
 
@@ -135,7 +135,7 @@ def _choices(said: Said, signature: Sequence[Parameter]) -> list[tuple[int, bool
     if len({*shapes}) > 1 and inner.kind not in ("own", "reduce") and not any(e.kind == "reduce" for e in said.before):
         return []
     own = [len(each.shape) for each in said.operands if each.shape]
-    whole = [each for each in signature if not each.pointer and each.type[:1] in ("i", "u")]
+    whole = [each for each in signature if each.is_size]
     if own:
         ranks = [own[0]]
     elif said.rank > 0:

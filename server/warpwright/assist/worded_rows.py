@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from warpwright.assist.signature import Parameter
 from warpwright.assist.worded_names import DIMS, Names, UnfitError
-from warpwright.assist.wording import Array, Said
+from warpwright.assist.wording import Array, Said, shape_in
 
 _EXTENTS = r"(?:\s?(?:\[\s*[A-Za-z_]\w*\s*\])+|\s?[\[(]\s*[A-Za-z_]\w*(?:\s*[,x×]\s*[A-Za-z_]\w*)*\s*[\])])?"
 _VECTOR = rf"(?:(?:the|a|an)\s+)?(?P<vector>vector\s+)?(?P<one>[A-Za-z_]\w*)(?P<extent>{_EXTENTS})"
@@ -60,7 +60,7 @@ def rows_asked(comment: str) -> RowsAsked | None:
     found = next((match for form in _FORMS if (match := form.fullmatch(" ".join(comment.split())))), None)
     if found is None or found["one"] == found["other"]:
         return None
-    one, other = _names(found["extent"]), _names(found["extents"])
+    one, other = shape_in(found["extent"]), shape_in(found["extents"])
     is_row = found["axis"].lower() == "row"
     if len(other) == 2 and len(one) == 1 and other[0] != other[1]:
         if one[0] not in other:
@@ -95,7 +95,3 @@ def rows_text(asked: RowsAsked, signature: Sequence[Parameter]) -> str:
     names.check()
     value = f"{matrix}[{r}, {c}] {asked.sign} {vector}[{c if asked.along_columns else r}]"
     return f"{names.declarations('')}{result}[{r}, {c}] = {value}"
-
-
-def _names(extents: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"[A-Za-wyz_]\w*|x\w+", extents))

@@ -79,7 +79,7 @@ def said_in(comment: str, names: Sequence[str] = ()) -> Said | None:
     said = Said()
     comment = _LEAD.sub("", comment.strip())
     if found := _RESULT.match(comment):
-        said.result = Array(found[1], _shape(found[2] or ""))
+        said.result = Array(found[1], shape_in(found[2] or ""))
         comment = comment[found.end() :]
     items = _items(_JOINED.sub(" ", comment).rstrip(". "), {*names, *([said.result.name] if said.result else [])})
     return said if items is not None and _Reader(items, said).read() else None
@@ -101,11 +101,11 @@ def _items(comment: str, names: set[str]) -> list[_Item] | None:
         if is_array and (
             phrase is None or (end == at + 1 and _gives_way(phrase, token["name"], bool(token["shape"]), names))
         ):
-            found.append(_Item("name", token["name"], _shape(token["shape"] or "")))
+            found.append(_Item("name", token["name"], shape_in(token["shape"] or "")))
             at += 1
         elif phrase is not None and not any(each["shape"] for each in tokens[at : end - 1]):
             found.append(_Item(phrase.what, phrase.value, operation=phrase.operation))
-            if (shape := _shape(tokens[end - 1]["shape"] or "")) and phrase.what == "noun":
+            if (shape := shape_in(tokens[end - 1]["shape"] or "")) and phrase.what == "noun":
                 found.append(_Item("shape", shape=shape))
             elif shape:
                 return None
@@ -148,9 +148,9 @@ def _word(token: re.Match[str]) -> str:
     )
 
 
-def _shape(text: str) -> tuple[str, ...]:
+def shape_in(text: str) -> tuple[str, ...]:
     """
-    >>> _shape("[rows][cols]"), _shape("(R x 4)"), _shape("[B, T]")
+    >>> shape_in("[rows][cols]"), shape_in("(R x 4)"), shape_in("[B, T]")
     (('rows', 'cols'), ('R', '4'), ('B', 'T'))
     """
     return tuple(re.findall(r"[^\s\[\],()x×]\w*|x\w+", text)) if text else ()

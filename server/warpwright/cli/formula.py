@@ -33,9 +33,9 @@ from warpwright.writer.wire import wired
 from warpwright.writer.write import file_text
 
 MOST_SHOWN = 12
-DIGITS = 19
-"""Of a size at most."""
 """Schedules of a search."""
+_MOST_DIGITS = 19
+"""Of a size."""
 NOT_BUILT = "The package itself was not built: `pip install --no-build-isolation .` in it does, and pytest tests it"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -296,7 +296,7 @@ def sizes_named(given: tuple[str, ...], known: tuple[str, ...], option: str = "-
     found: dict[str, int] = {}
     for each in given:
         name, _, number = each.partition("=")
-        if not number.isdecimal() or len(number) > DIGITS or int(number) >= 1 << 63:
+        if not number.isdecimal() or len(number) > _MOST_DIGITS or int(number) >= 1 << 63:
             raise CannotRun(
                 f"{option} takes a name and a number, as in {known[0] if known else 'N'}=1000, not {each!r}"
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from warpwright.cli.terminal import CannotRun, NumberRange, print_or_write, progress_line, stop_on_ctrl_c
+from warpwright.cli.terminal import CannotRun, NumberRange, print_or_write, progress_line, say_note, stop_on_ctrl_c
 from warpwright.missing import Missing
 from warpwright.syntax.encoding import encoded, shown_in
 from warpwright.timeline.kept import keep
@@ -91,7 +91,7 @@ def command(
     if (script is None) == (imported is None):
         raise CannotRun("name a script to run, or a trace to read with --import: one of the two")
     if script is not None and (behind := _own_options(Path(script), arguments)):
-        click.echo(f"note: {behind} after {script} is an argument of the script: for trace, write it before", err=True)
+        say_note(f"{behind} after {script} is an argument of the script: for trace, write it before")
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         try:
             if imported is not None:

@@ -250,7 +250,7 @@ def _is_set(source: Source, method: Node, member: str) -> bool:
 
 def _class_name(source: Source, typed: Node | None) -> str:
     """`Buffer` of `ours::Buffer<float>`."""
-    return unqualified(source.node_code(typed)).split("<")[0].strip() if typed is not None else ""
+    return unqualified(source.node_code(typed)) if typed is not None else ""
 
 
 def _is_within(inner: Node, outer: Node) -> bool:

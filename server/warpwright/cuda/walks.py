@@ -19,7 +19,7 @@ _KINDS = frozenset({
     "init_declarator", "enumerator", "function_definition", "type_definition", "alias_declaration",
     "template_function", "parameter_declaration", "update_expression", "pointer_expression", "return_statement",
     "struct_specifier", "class_specifier", "template_type", "optional_parameter_declaration", "for_range_loop",
-    "switch_statement", "template_instantiation", "field_initializer", "function_declarator",
+    "switch_statement", "if_statement", "template_instantiation", "field_initializer", "function_declarator",
 })  # fmt: skip
 _MOST_SOURCES = 24
 _MOST_FUNCTIONS = 64

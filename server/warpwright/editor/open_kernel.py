@@ -80,7 +80,7 @@ def sizes_in(formula: Formula, given: str) -> Mapping[str, str] | None:
     """The parameter that each size of a formula is, None where that is not certain: the same names, m, n and k of a
     product, the one that is left, or one for each extent of an array that has all, in order. An extent that has no name
     may have no parameter."""
-    whole = [each for each in parameters(given) if not each.pointer and each.type[:1] in ("i", "u")]
+    whole = [each for each in parameters(given) if each.is_size]
     names = [each.name for each in whole]
     if len({each.type for each in whole}) != 1 or whole[0].type not in INDEX_TYPES or len(names) > len(formula.sizes):
         return None

@@ -44,9 +44,9 @@ from warpwright.writer.code import Path as Way
 HARMLESS = (FaultKind.UNUSED_RESULT, FaultKind.UNINITIALISED_READ)
 """What a result does not depend on, or shows in it: what was never written is no number that a formula gives."""
 FILE = "formula.cu"
+"""The name that what is compiled has in messages."""
 REJECTED = "PTX"
 """What is missing of a text that nvcc takes for no program."""
-"""The name that what is compiled has in messages."""
 COUNTED_THREADS = 1024
 """Of a launch whose work is counted: a few blocks, all alike but for those at the end."""
 MOST_COUNTED_STEPS = 40_000_000

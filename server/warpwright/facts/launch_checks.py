@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from warpwright.cuda.functions import function_name
+from warpwright.cuda.functions import called_name, function_name
 from warpwright.cuda.walks import every_call, nodes_in
 from warpwright.facts.unit import Unit
 from warpwright.syntax.nodes import LOOPS, descendants, enclosing, launch_configuration, parent_of
@@ -166,7 +166,7 @@ def check_places(source: Source, function: Node) -> dict[int, Node]:
     launched. An error stays until it is read, and what may be timed is left alone."""
     branches = ends_of_branches(source, function)
     found: dict[int, Node] = {}
-    for call in descendants(function, "call_expression"):
+    for call in nodes_in(function, "call_expression"):
         if launch_configuration(call) is not None:
             own = branches.get(call.start_byte) or enclosing(call, "expression_statement") or call
             found[call.start_byte] = _loop_around(source, own) or own
@@ -204,23 +204,17 @@ def _tells_nothing(source: Source, statements: list[Node]) -> bool:
         return False
     harmless = _TELLS_NOTHING | _TIMERS | _WAITS_ALONE
     calls = [call for each in others for call in descendants(each, "call_expression")]
-    if any(_name_called(source, call) not in harmless and not _copies_to_device(source, call) for call in calls):
+    if any(called_name(call, source) not in harmless and not _copies_to_device(source, call) for call in calls):
         return False
-    waits = any(_name_called(source, call) in _WAITS_ALONE for call in calls)
+    waits = any(called_name(call, source) in _WAITS_ALONE for call in calls)
     computes = [each for each in others if not any(True for _ in descendants(each, "call_expression"))]
     return not waits or not any(True for each in computes for _ in descendants(each, *_READS_MEMORY))
-
-
-def _name_called(source: Source, call: Node) -> str:
-    function = call.child_by_field_name("function")
-    named = _CALLED.search(source.node_code(function)) if function is not None else None
-    return named[1] if named is not None else ""
 
 
 def _copies_to_device(source: Source, call: Node) -> bool:
     arguments = call.child_by_field_name("arguments")
     text = source.node_code(arguments) if arguments is not None else ""
-    return _name_called(source, call) == "cudaMemcpy" and _TO_DEVICE.search(text) is not None
+    return called_name(call, source) == "cudaMemcpy" and _TO_DEVICE.search(text) is not None
 
 
 def is_covered_later(source: Source, function: Node, call: Node) -> bool:
@@ -251,11 +245,10 @@ def is_covered_later(source: Source, function: Node, call: Node) -> bool:
 @lru_cache(maxsize=8)
 def waits_of(source: Source, function: Node) -> list[int]:
     """Where a function waits for what it launched, by the start of each call."""
-    calls = descendants(function, "call_expression")
     return [
         call.start_byte
-        for call in calls
-        if _name_called(source, call) in _WAITS and not _copies_to_device(source, call)
+        for call in nodes_in(function, "call_expression")
+        if called_name(call, source) in _WAITS and not _copies_to_device(source, call)
     ]
 
 

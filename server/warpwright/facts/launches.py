@@ -497,7 +497,7 @@ class HostReader:
             plain = [each for each in every if each.declarator.type in _PLAIN]
             typed = plain[0].type if len(plain) == 1 else None
         text = scope.source.node_code(typed) if typed is not None else ""
-        if unqualified(text).split("<")[0] not in self.unit.types:
+        if unqualified(text) not in self.unit.types:
             return None
         kind = Lowerer(self.unit, scope.source, self.bindings).named_type(text)
         return kind if kind.kind == "struct" else None

@@ -137,7 +137,7 @@ class Allocations:
         """What a function of the program allocates and returns, as in `float *x = on_device(host, n)`, in the terms of
         its caller; None for a call of another. Raises ExpressionError for a size that cannot be followed."""
         called = call.child_by_field_name("function")
-        name = unqualified(reader.text(called)).split("<")[0] if called is not None else ""
+        name = unqualified(reader.text(called)) if called is not None else ""
         defined = [
             (source, definition)
             for source in self.program.sources.values()
@@ -155,7 +155,7 @@ class Allocations:
         for kind in template_parameters(source, definition):
             text = re.sub(rf"\bsizeof\s*\(\s*{kind}\s*\)", str(bytes_each), text)
         own = elements(helper.resolve(size) if text == plain else helper.resolve_text(text), bytes_each)
-        parameters = [_name_of(source, each) for each in parameters_of(definition)]
+        parameters = [declared_name(source, p.child_by_field_name("declarator")) for p in parameters_of(definition)]
         given = dict(zip(parameters, uncommented(call.child_by_field_name("arguments")), strict=False))
         if unknown := sorted(names(own) - given.keys()):
             raise ExpressionError(f"`{unknown[0]}` of `{reader.text(call)}` cannot be followed")
@@ -182,7 +182,7 @@ class Allocations:
                 called, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
                 if called is None or arguments is None or len(arguments.named_children) <= place:
                     continue
-                if unqualified(other.plain_text(called)).split("<")[0] != own:
+                if unqualified(other.plain_text(called)) != own:
                     continue
                 passed = pointer_name(other.plain_text(uncommented(arguments)[place]))
                 outer = enclosing(call, "function_definition")
@@ -211,7 +211,7 @@ def _allocating(source: Source, scope: Node, variable: str) -> Iterator[tuple[No
         function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
         if function is None or arguments is None:
             continue
-        place = _ALLOCATORS.get(unqualified(source.plain_text(function)).split("<")[0])
+        place = _ALLOCATORS.get(unqualified(source.plain_text(function)))
         given = arguments.named_children
         if place is not None and len(given) > place and pointer_name(source.plain_text(given[0])) == variable:
             yield call, given[place]
@@ -227,7 +227,3 @@ def _size_of_returned(source: Source, definition: Node) -> Node | None:
     variable = pointer_name(returned.pop()) if len(returned) == 1 else ""
     found = list(_allocating(source, definition, variable)) if variable else []
     return found[0][1] if len(found) == 1 else None
-
-
-def _name_of(source: Source, parameter: Node) -> str:
-    return declared_name(source, parameter.child_by_field_name("declarator"))

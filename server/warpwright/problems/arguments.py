@@ -266,7 +266,7 @@ class ArgumentReader:
             value = next(named, None)
         for step in path[1:].split("."):
             listed = self._parts(value, kind)
-            place = next((n for n, (member, _, _) in enumerate(kind.fields) if member == step), None)
+            place = _place_of(kind, step)
             if place is None or len(listed) > len(kind.fields) or place >= len(listed):
                 return None
             value, kind = listed[place], kind.fields[place][2]
@@ -278,7 +278,7 @@ class ArgumentReader:
         if value is None or value.type in ("initializer_list", "argument_list"):
             return uncommented(value)
         called = value.child_by_field_name("function")
-        if called is not None and _plain_name(self.reader.text(called)).removeprefix("make_") != _plain_name(kind.name):
+        if called is not None and unqualified(self.reader.text(called)).removeprefix("make_") != unqualified(kind.name):
             return []
         return uncommented(value.child_by_field_name("arguments") or value.child_by_field_name("value"))
 
@@ -293,7 +293,7 @@ class ArgumentReader:
         for step in outer:
             kind = next(inner for member, _, inner in kind.fields if member == step)
         owner, method = called.child_by_field_name("argument"), called.child_by_field_name("field")
-        place = next((n for n, (member, _, _) in enumerate(kind.fields) if member == last), None)
+        place = _place_of(kind, last)
         returned = returned_list(self.program, self.reader.text(method)) if method is not None else []
         if owner is None or place is None or place >= len(returned):
             return None
@@ -404,6 +404,6 @@ class ArgumentReader:
         return tuple(out)
 
 
-def _plain_name(text: str) -> str:
-    """A type or a function without its scope and its template arguments."""
-    return unqualified(text).partition("<")[0].strip()
+def _place_of(kind: CType, member: str) -> int | None:
+    """The place of a member in its struct."""
+    return next((place for place, (name, _, _) in enumerate(kind.fields) if name == member), None)

@@ -275,7 +275,7 @@ def _column(indices: Indices, elements: Elements, parts: list[Part]) -> tuple[st
 
 
 def _value(part: Part, row: Polynomial, plane: Polynomial | None, whole: Polynomial, column: str) -> str:
-    """What an expression of the flat index is of the block's indexs and the column."""
+    """What an expression of the flat index is of the block's indices and the column."""
     last = "blockIdx.z" if plane is not None else "blockIdx.x"
     match part:
         case Part(divisor=d, modulus=m) if d == {(): 1} and m == row:

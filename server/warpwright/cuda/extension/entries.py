@@ -231,7 +231,7 @@ def _function_of(source: Source, bound: Node | None, functions: dict[str, list[N
         if node.type == "lambda_expression":
             return node
         if node.type in ("identifier", "qualified_identifier", "template_function"):
-            named = functions.get(unqualified(source.plain_text(node)).split("<")[0], [])
+            named = functions.get(unqualified(source.plain_text(node)), [])
             return named[0] if len(named) == 1 else None
         if node.type == "call_expression":
             inner = uncommented(node.child_by_field_name("arguments"))

@@ -173,7 +173,7 @@ class Unit:
     def called(self, call: Node, source: Source) -> Function | None:
         """The one function of the extension that a call is of."""
         callee = call.child_by_field_name("function")
-        name = unqualified(source.node_code(callee)).partition("<")[0] if callee is not None else ""
+        name = unqualified(source.node_code(callee)) if callee is not None else ""
         named = self.functions.get(name, [])
         return named[0] if len(named) == 1 else None
 
@@ -182,7 +182,7 @@ class Unit:
         callee = call.child_by_field_name("function")
         owner, _, last = source.node_code(callee).rpartition("::") if callee is not None else ("", "", "")
         both = (*self.functions.get("forward", ()), *self.functions.get("backward", ())) if last == "apply" else ()
-        return [each for each in both if each.owner == unqualified(owner).partition("<")[0]]
+        return [each for each in both if each.owner == unqualified(owner)]
 
     def reached(self, function: Function) -> tuple[Function, ...]:
         """The function and those of the extension that it calls, itself, through others or through autograd."""
@@ -273,7 +273,7 @@ def _function(source: Source, node: Node) -> Function | None:
     if name is None or node.child_by_field_name("type") is None:
         return None
     parameters = tuple(_named(source, each) for each in parameters_of(node))
-    return Function(source, node, unqualified(source.plain_text(name)).partition("<")[0], parameters)
+    return Function(source, node, unqualified(source.plain_text(name)), parameters)
 
 
 def _named(source: Source, parameter: Node) -> tuple[str, str]:
@@ -292,4 +292,4 @@ def _bound_name(registration: Registration) -> str:
     names = list(descendants(bound, "identifier", "qualified_identifier")) if bound is not None else []
     if bound is not None and bound.type in ("identifier", "qualified_identifier"):
         names = [bound]
-    return unqualified(registration.source.plain_text(names[-1])).partition("<")[0] if names else ""
+    return unqualified(registration.source.plain_text(names[-1])) if names else ""

@@ -69,7 +69,7 @@ from warpwright.rules.cures import cure
 from warpwright.rules.torch._tensors import Dispatch, dispatches
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import decoded
-from warpwright.syntax.nodes import descendants, parent_of, uncommented
+from warpwright.syntax.nodes import parent_of, uncommented
 
 severity = Severity.INFORMATION
 
@@ -92,27 +92,19 @@ def check_unit(unit: Unit) -> Iterator[Finding]:
     for function in unit.here:
         for each in dispatches(unit, function):
             given = each.source.code_text(each.span.end, each.on_span.start)
-            left_out = [kind for kind in _LEAVES_OUT.get(each.macro, ()) if kind not in given]
-            if each.expansion and (own := _left_out_by(each.expansion)):
+            if each.expansion:
+                left_out = _left_out_by(each.expansion)
+                advice = "Add their cases to the macro, with at::Half and at::BFloat16 as the types of the elements."
+            else:
+                left_out = [kind for kind in _LEAVES_OUT.get(each.macro, ()) if kind not in given]
+                advice = "Use AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, ...)."
+            if left_out:
                 yield Finding(
                     span=each.span,
-                    message=(
-                        f"`{each.macro}` leaves out {' and '.join(own)}\n"
-                        "Add their cases to the macro, with at::Half and at::BFloat16 as the types of the elements."
-                    ),
-                    evidence={"macro": each.macro, "left_out": own},
-                    kernel=function.name,
-                )
-            elif left_out:
-                yield Finding(
-                    span=each.span,
-                    message=(
-                        f"`{each.macro}` leaves out {' and '.join(left_out)}\n"
-                        "Use AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, ...)."
-                    ),
+                    message=f"`{each.macro}` leaves out {' and '.join(left_out)}\n{advice}",
                     evidence={"macro": each.macro, "left_out": left_out},
                     kernel=function.name,
-                    cure=_cure(unit, each, left_out),
+                    cure=None if each.expansion else _cure(unit, each, left_out),
                 )
         yield from _switches(unit, function)
         yield from _chains(unit, function)
@@ -164,7 +156,7 @@ def _switches(unit: Unit, function: Function) -> Iterator[Finding]:
 
 def _chains(unit: Unit, function: Function) -> Iterator[Finding]:
     """`if (x.scalar_type() == at::kFloat) ... else if (...) ...`, whose last branch refuses every other type."""
-    for node in descendants(function.node, "if_statement"):
+    for node in nodes_below(function.source, function.node, "if_statement"):
         parent = parent_of(node)
         if parent is not None and parent.type == "else_clause":
             continue
